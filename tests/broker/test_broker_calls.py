@@ -246,6 +246,17 @@ def test_a_step_makes_two_hundred_calls(service: ToolService, calls: Any) -> Non
         ("tools/shop/get_product", {"arguments": None}),
         ("tools/shop/get_product", {}),
         ("tools/shop/__init__", {"arguments": {}}),
+        ("tools//get_product", {"arguments": {"product_id": 1}}),
+        ("tools/shop/GET_PRODUCT", {"arguments": {"product_id": 1}}),
+        ("shop/get_product", {"arguments": {"product_id": 1}}),
+        ("tools/shop.get_product", {"arguments": {"product_id": 1}}),
+        ("tools/shop:get_product", {"arguments": {"product_id": 1}}),
+        ("tools/shop/get_product", {"arguments": {"product_id": 1}, "headers": {"Host": "x"}}),
+        ("tools/shop/get_product", {"arguments": {"product_id": 1, "path": "/orders"}}),
+        ("tools/shop/echo", {"arguments": {"body": {"$file": {"name": "a", "type": "", "data": "YQ=="}}}}),
+        ("tools/shop/create_order", {"arguments": {"customer": 7, "lines": [], "note": "x" * 201}}),
+        ("tools/shop/get_product", {"product_id": 1}),
+        ("tools/shop/get_product", {"arguments": {f"a{n}": 1 for n in range(10_000)}}),
     ],
 )
 def test_forged_calls_send_nothing(service: ToolService, calls: Any, name: str, arguments: dict[str, Any]) -> None:

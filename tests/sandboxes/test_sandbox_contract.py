@@ -61,6 +61,9 @@ def test_variables_lists_functions_and_classes_but_no_modules(fresh):
         ("return 1", "SyntaxError", 1, "return 1"),
         ("x = 1\nyield x", "SyntaxError", 2, "yield x"),
         ("(" * 5000, "SyntaxError", 1, None),
+        ("x = 1\nfrom __future__ import annotations", "SyntaxError", 2, None),
+        ("from __future__ import braces", "SyntaxError", 1, None),
+        ("x = 1\n" * 200_000 + "x = =", "SyntaxError", 200_001, None),
     ],
 )
 def test_an_error_has_its_type_and_line(box, code, kind, number, line):
@@ -232,6 +235,14 @@ HOSTILE = {
     "liar": "class A:\n  __class__ = property(lambda s: 1/0)\n  def __getattribute__(s, n): raise SystemExit\nv = A()",
     "no equality": "class A:\n    def __eq__(self, o): raise BaseException\n    __hash__ = None\nv = A()",
     "deep": "v = []\nfor _ in range(100000): v = [v]",
+    "long repr": "class A:\n    def __repr__(self): return 'z' * 50_000_000\nv = A()",
+    "metaclass": "class M(type):\n    def __instancecheck__(c, o): raise SystemExit\n"
+    "    __subclasscheck__ = __repr__ = lambda *_: 1 / 0\nclass A(metaclass=M): pass\nv = A()",
+    "dict": "class D(dict):\n    def __iter__(s): raise SystemExit\n"
+    "    items = keys = __len__ = __repr__ = __iter__\nv = D(a=1)",
+    "text": "class S(str):\n    def __str__(s): raise SystemExit\n    __repr__ = __len__ = encode = __str__\nv = S(1)",
+    "int": "class I(int):\n    def bit_length(s): raise SystemExit\n    __repr__ = bit_length\nv = I(3)",
+    "names": "class A: pass\nA.__name__ = 'x' * 10_000; A.__qualname__ = '\\x1b[2J'\nv = A()",
 }
 
 
@@ -241,7 +252,13 @@ def test_reprs_are_bounded_whatever_the_object_does(box, name):
     assert execution.outcome is Outcome.OK
     variable = next(variable for variable in execution.changed if variable.name == "v")
     assert 0 < len(variable.repr) <= 1100
+    assert "v" in box.variables()
     box.run("del v")
+
+
+def test_the_description_of_many_names_is_bounded(fresh):
+    done = fresh().run("for n in range(5000): globals()[f'name{n}'] = 'v' * 900", timeout=20)
+    assert done.ok and sum(len(one.repr) for one in done.changed) < 200_000
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "process"], indirect=True)

@@ -143,8 +143,10 @@ def test_executable_bits_go_both_ways_and_no_others(fresh, tmp_path):
 
 def test_a_work_folder_that_the_code_can_write_to_is_refused(fresh, tmp_path):
     (tmp_path / "shared" / "out").mkdir(parents=True)
-    with pytest.raises(UsageError, match="which the code can write to, lie in each other"):
-        fresh(work_dir=tmp_path / "shared" / "out", mounts=[Mount(tmp_path / "shared", writable=True)])
+    (tmp_path / "link").symlink_to(tmp_path / "shared" / "out")
+    for work, live in (("shared/out", "shared"), ("shared", "shared"), ("link", "shared"), ("shared", "shared/out")):
+        with pytest.raises(UsageError, match="which the code can write to, lie in each other"):
+            fresh(work_dir=tmp_path / work, mounts=[Mount(tmp_path / live, writable=True)])
     read_only = [Mount(tmp_path / "shared")]
     assert fresh(work_dir=tmp_path / "shared" / "out", mounts=read_only).run("1").ok
 

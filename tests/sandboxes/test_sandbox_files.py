@@ -51,12 +51,12 @@ def test_files_are_written_looked_at_and_removed(clean):
 def test_what_is_not_there_or_leads_out_is_told_with_a_hint(clean):
     files = clean.files
     files.write("file", "x")
-    clean.run("import os; os.symlink('/', 'out')")
+    clean.run("import os; os.symlink('/', 'out'); os.mkfifo('pipe')")
     for call in (
         lambda: files.read("nothing"), lambda: files.stat("nothing"), lambda: files.list("nothing"),
         lambda: files.remove("nothing"), lambda: files.list("file"), lambda: files.stat("../etc"),
         lambda: files.read("out/etc/passwd"), lambda: files.list("out"), lambda: files.download("nothing", "."),
-        lambda: files.upload("nothing"), lambda: files.remove("out/tmp"),
+        lambda: files.upload("nothing"), lambda: files.remove("out/tmp"), lambda: files.read("pipe"),
     ):  # fmt: skip
         with pytest.raises(NotFound) as caught:
             call()
