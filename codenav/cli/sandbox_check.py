@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
 from codenav.cli.options import json_option, print_json, python_option, say
 from codenav.errors import UsageError
-
-if TYPE_CHECKING:
-    from codenav.sandboxes.conformance.lab import StartTools
 
 
 @click.command("check")
@@ -28,8 +24,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
 
     Harmless probes come first; if one fails, nothing is attacked. The contract follows: the behaviour of a step in
     every sandbox. Then the containment cases: F file system, N network, P processes, R resources, S secrets, C
-    confusion of the protocol, T calls to tools (with the extra `tools`). `process` contains nothing, so only the
-    contract runs there. Takes one to four minutes.
+    confusion of the protocol. `process` contains nothing, so only the contract runs there. Takes one to four minutes.
 
     \b
     Exit codes: 0 everything held, 1 something did not, 4 the backend does not run here.
@@ -40,7 +35,6 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
       codenav sandbox check docker --image python:3.12-slim
       codenav sandbox check bubblewrap --only N,S2 --json
     """
-    from codenav.checkers import StepChecks
     from codenav.execution import SandboxSpec
     from codenav.sandboxes.conformance import run_checks
     from codenav.system.interpreter import find_interpreter
@@ -51,7 +45,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
         raise UsageError("process contains nothing: no case runs on it", hint="codenav sandbox check process")
     spec = SandboxSpec(find_interpreter(python), image=image, runtime=runtime)
     rows = []
-    for row in run_checks(backend, spec, start_checker=StepChecks, start_tools=_tools(), only=_cases(only)):
+    for row in run_checks(backend, spec, only=_cases(only)):
         rows.append(row)
         if not as_json:
             say(f"{'ok    ' if row.ok else 'failed'}  {row.name}")
@@ -66,16 +60,6 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
     return 1 if failed else 0
 
 
-def _tools() -> StartTools | None:
-    """Return the function that opens a broker; None where the extra is not installed."""
-    try:
-        from codenav.broker.bench import Bench
-    except ModuleNotFoundError:
-        say("the cases of tools are left out: pip install 'codenav-agent[tools]'", err=True)
-        return None
-    return Bench
-
-
 def _cases(only: str) -> list[str]:
     """Return the ids of cases that an option selects, by id or by the letter of a section."""
     from codenav.sandboxes.conformance import CASES
@@ -84,8 +68,6 @@ def _cases(only: str) -> list[str]:
     for name in filter(None, (part.strip().upper() for part in only.split(","))):
         ids = [id for id in CASES if id == name or id.rstrip("0123456789") == name]
         if not ids:
-            raise UsageError(
-                f"there is no case {name}", hint=f"F1 to {list(CASES)[-1]}, or a section: F, N, P, R, S, C, T"
-            )
+            raise UsageError(f"there is no case {name}", hint=f"{', '.join(CASES)}, or a section: F, N, P, R, S, C")
         found += ids
     return found

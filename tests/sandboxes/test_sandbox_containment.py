@@ -1,4 +1,4 @@
-"""What code in bubblewrap cannot do: probes that were seen to succeed against weaker arrangements."""
+"""What code in bubblewrap cannot do, besides what test_sandbox_corpus.py tries on every backend that contains."""
 
 from __future__ import annotations
 
@@ -73,59 +73,12 @@ def test_the_interpreter_and_the_code_base_are_read_only(contained, tmp_path):
     assert attempt(sandbox, "open(os.path.dirname(os.__file__) + '/new', 'w')") in ("EROFS", "EACCES")
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o700])
-def test_secrets_of_the_code_base_are_masked(contained, tmp_path, mode):
-    tmp_path.chmod(mode)
-    (tmp_path / "module.py").write_text("X = 1\n")
-    (tmp_path / ".env").write_text("KEY=hidden")
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("token = hidden")
-    sandbox = contained(import_paths=[tmp_path])
-    assert probe(sandbox, "import module\nmodule.X") == "1\n"
-    for path in (".env", ".git/config"):
-        code = f"try: print('hidden' in open({str(tmp_path / path)!r}).read())\nexcept OSError: print(False)"
-        assert probe(sandbox, code) == "False\n"
-
-
-def test_no_network(box):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        connect = f"socket.create_connection(('127.0.0.1', {port}), 1)"
-        assert attempt(box, connect, "import socket") == "ECONNREFUSED"
-    assert attempt(box, "socket.create_connection(('192.0.2.1', 80), 1)", "import socket") == "ENETUNREACH"
-    assert attempt(box, "socket.create_connection(('169.254.169.254', 80), 1)", "import socket") == "ENETUNREACH"
-    assert attempt(box, "socket.getaddrinfo('example.org', 80)", "import socket") not in ("allowed", "")
-    raw = "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"
-    assert attempt(box, raw, "import socket") == "EPERM"
-    assert attempt(box, "socket.socket(40, socket.SOCK_STREAM)", "import socket") == "EAFNOSUPPORT"
-    assert attempt(box, "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "import socket") == "EAFNOSUPPORT"
-
-
-def test_abstract_sockets_of_the_host_are_out_of_reach(box):
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind("\0codenav-test-abstract")
-        server.listen()
-        connect = "socket.socket(socket.AF_UNIX).connect('\\0codenav-test-abstract')"
-        assert attempt(box, connect, "import socket") == "ECONNREFUSED"
-
-
 def test_the_hosts_network_on_request(contained):
     sandbox = contained(network="host")
     assert sandbox.info.network == "host"
     with socket.create_server(("127.0.0.1", 0)) as server:
         connect = f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5)"
         assert attempt(sandbox, connect, "import socket") == "allowed"
-
-
-def test_the_supervisor_cannot_be_touched(box):
-    box.run("import ctypes, os, signal\nlibc = ctypes.CDLL(None, use_errno=True)\nmark = 1")
-    for number in (1, 2, 9, 10, 15, 19):
-        assert box.run(f"os.kill(1, {number})").outcome is Outcome.OK
-    for name in ("mem", "environ", "fd", "maps"):
-        opened = "os.listdir('/proc/1/fd')" if name == "fd" else f"open('/proc/1/{name}', 'rb').read(1)"
-        assert attempt(box, opened) in ("EACCES", "EPERM")
-    assert probe(box, "libc.ptrace(16, 1, 0, 0), ctypes.get_errno()") == "(-1, 1)\n"
-    assert probe(box, "mark") == "1\n"
 
 
 def test_the_frozen_twin_cannot_be_read(box):
@@ -142,22 +95,12 @@ def test_the_frozen_twin_cannot_be_read(box):
     assert probe(box, code) == "1 False\n"
 
 
-def test_only_its_own_processes_are_seen(box):
-    assert probe(box, "import os\nmax(int(n) for n in os.listdir('/proc') if n.isdigit()) < 10000") == "True\n"
-    assert attempt(box, f"os.kill({os.getpid()}, 0)") == "ESRCH"
-
-
 def test_no_privileges(box):
     status = "{line.split(':')[0]: line.split()[1:] for line in open('/proc/self/status')}"
     code = f"s = {status}\nprint(s['CapEff'], s['CapBnd'], s['NoNewPrivs'], s['Seccomp'], s['Uid'][0])"
     assert probe(box, code) == "['0000000000000000'] ['0000000000000000'] ['1'] ['2'] 1000\n"
     assert attempt(box, "os.setuid(0)") in ("EPERM", "EINVAL")
     assert attempt(box, "os.open('/dev/tty', os.O_RDWR)") in ("ENXIO", "EIO")
-
-
-def test_a_setuid_file_gives_nothing(box):
-    code = "open('s', 'w').write('x'); os.chmod('s', 0o6755); print(os.statvfs('s').f_flag & os.ST_NOSUID > 0)"
-    assert probe(box, "import os\n" + code) == "True\n"
 
 
 def syscall(name):
@@ -169,13 +112,6 @@ def syscall(name):
 def test_system_calls_of_the_list_are_refused(box, name):
     box.run("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)")
     assert probe(box, f"libc.syscall({syscall(name)}, 0, 0, 0, 0, 0), ctypes.get_errno()") == "(-1, 1)\n"
-
-
-def test_no_user_namespace_inside(box):
-    clone = 56 if platform.machine() == "x86_64" else 220
-    box.run("import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)")
-    code = f"r = libc.syscall({clone}, 0x10000000 | 17, 0, 0, 0, 0)\nif r == 0: os._exit(0)\nprint(r)"
-    assert probe(box, code) == "-1\n"
 
 
 def test_a_fork_storm_ends_at_the_limit(contained):
@@ -212,26 +148,6 @@ def test_files_in_memory_count(contained):
     code = "import time\nwith open('big', 'wb') as f: [f.write(bytes(1 << 20)) for _ in range(40)]\n"
     code += "held = b'x' * (70 << 20)\ntime.sleep(5)"
     assert sandbox.run(code, timeout=10).outcome is Outcome.OUT_OF_MEMORY
-
-
-def test_nothing_of_the_hosts_environment_leaks(contained, monkeypatch):
-    monkeypatch.setenv("CODENAV_TEST_SECRET", "leak-me-not")
-    sandbox = contained(env={"GIVEN": "value-given"})
-    code = """
-    import glob, os
-    seen = b''
-    for path in glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):
-        try: seen += open(path, 'rb').read()
-        except OSError: pass
-    print(b'leak-me-not' in seen, b'value-given' in seen, 'CODENAV_TEST_SECRET' in os.environ, os.environ['GIVEN'])
-    """
-    assert probe(sandbox, code) == "False False False value-given\n"
-
-
-def test_no_descriptor_is_inherited(box):
-    assert probe(box, "import os, subprocess\nprint(subprocess.check_output(['ls', '/proc/self/fd']).split())") == (
-        "[b'0', b'1', b'2', b'3']\n"
-    )
 
 
 def test_the_work_folder_is_never_under_a_bound_one(contained, python):

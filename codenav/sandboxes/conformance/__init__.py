@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from codenav.errors import CodeNavError
 from codenav.execution import SandboxSpec
 from codenav.protocols import CallHandler, Sandbox
-from codenav.sandboxes.conformance.case import CASES, Case
+from codenav.sandboxes.conformance.case import Case
+from codenav.sandboxes.conformance.case_confusion import CASES as CONFUSION
+from codenav.sandboxes.conformance.case_files import CASES as FILES
+from codenav.sandboxes.conformance.case_network import CASES as NETWORK
+from codenav.sandboxes.conformance.case_processes import CASES as PROCESSES
+from codenav.sandboxes.conformance.case_resources import CASES as RESOURCES
+from codenav.sandboxes.conformance.case_secrets import CASES as SECRETS
+from codenav.sandboxes.conformance.case_secrets import HOST_NAME, HOST_VALUE
 from codenav.sandboxes.conformance.contract import CONTRACT
-from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open, StartChecker, StartTools
+from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open
 from codenav.sandboxes.conformance.probes import PROBES
 from codenav.sandboxes.conformance.witness import Canaries, Neighbour, Remains, namespace_of, planted
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-for _name in ("files", "network", "processes", "resources", "secrets", "confusion", "impostors", "calls", "tools"):
-    importlib.import_module(f"codenav.sandboxes.conformance.case_{_name}")
-
+CASES = {each.id: each for each in (*FILES, *NETWORK, *PROCESSES, *RESOURCES, *SECRETS, *CONFUSION)}
+"""The attacks whose outcome depends on the machine, by their ids. The tests of codenav run more of them."""
 ATTEMPTS = 3
 """Attempts at a check that came too late: on a loaded machine that is no fault of the sandbox, unless it recurs."""
 
@@ -41,19 +45,11 @@ class CheckRow:
     hint: str = ""
 
 
-def run_checks(
-    backend: str,
-    spec: SandboxSpec,
-    *,
-    start_checker: StartChecker,
-    start_tools: StartTools | None = None,
-    only: Collection[str] = (),
-) -> Iterator[CheckRow]:
+def run_checks(backend: str, spec: SandboxSpec, *, only: Collection[str] = ()) -> Iterator[CheckRow]:
     """Run probes, contract and cases, each in sandboxes of its own; a failed probe is in the last row but one.
 
     On `process` only the contract runs: the rest would hit the host. `only` names cases by their ids and leaves the
-    contract out. `start_checker` starts a checker on the host, which reads each step. `start_tools` opens a broker;
-    without it the cases of tools (T) are left out.
+    contract out.
 
     Raises:
         SandboxUnavailable, UsageError: the backend does not start at all.
@@ -76,45 +72,32 @@ def run_checks(
         return
     if not only:
         yield from run_contract(opened, spec)
-    ids = [id for id in only or CASES if start_tools is not None or not id.startswith("T")]
-    yield from run_corpus(opened, spec, ids, start_checker=start_checker, start_tools=start_tools)
+    yield from run_corpus(opened, spec, [CASES[id] for id in only or CASES])
 
 
 def run_probes(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
     """Run the harmless questions; sandboxes are started without a network, as for the corpus."""
-    with _folder() as folder:
-        runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder)
-        for name, probe in PROBES.items():
-            yield runner.check(f"probe: {name}", probe, {})
+    with _runner(opened, dataclasses.replace(spec, network="none")) as runner:
+        yield from map(runner.check, PROBES)
 
 
 def run_contract(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
     """Check what every sandbox does with a step, whether it contains anything or not."""
-    with _folder() as folder:
-        runner = _Runner(opened, spec, folder)
-        for name, (item, changes) in CONTRACT.items():
-            yield runner.check(f"contract: {name}", item, changes)
+    with _runner(opened, spec) as runner:
+        yield from map(runner.check, CONTRACT)
 
 
-def run_corpus(
-    opened: Open,
-    spec: SandboxSpec,
-    ids: Collection[str],
-    *,
-    start_checker: StartChecker | None = None,
-    start_tools: StartTools | None = None,
-) -> Iterator[CheckRow]:
-    """Run the cases of these ids. They attack: `run_probes` comes first. S7 needs a checker, T a broker."""
-    with _folder() as folder:
-        runner = _Runner(opened, dataclasses.replace(spec, network="none"), folder, start_checker, start_tools)
-        yield from runner.corpus([each for each in CASES.values() if each.id in ids])
+def run_corpus(opened: Open, spec: SandboxSpec, cases: Collection[Case]) -> Iterator[CheckRow]:
+    """Run cases. They attack: `run_probes` comes first."""
+    with _runner(opened, dataclasses.replace(spec, network="none")) as runner:
+        yield from runner.corpus(cases)
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
+def _runner(opened: Open, spec: SandboxSpec) -> Iterator[_Runner]:
     owned = OwnedFolder.make()
     try:
-        yield owned.path
+        yield _Runner(opened, spec, owned.path)
     finally:
         owned.remove()
 
@@ -122,34 +105,16 @@ def _folder() -> Iterator[Path]:
 class _Runner:
     """A runner of checks, each in a folder of its own, which makes rows of what they raise."""
 
-    def __init__(
-        self,
-        opened: Open,
-        spec: SandboxSpec,
-        folder: Path,
-        start_checker: StartChecker | None = None,
-        start_tools: StartTools | None = None,
-    ) -> None:
+    def __init__(self, opened: Open, spec: SandboxSpec, folder: Path) -> None:
         self._open, self._spec, self._folder = opened, spec, folder
-        self._start_checker, self._start_tools = start_checker, start_tools
         self._count = 0
 
-    def check(self, name: str, check: Callable[[Lab], None], changes: Mapping[str, Any]) -> CheckRow:
+    def check(self, each: Case) -> CheckRow:
         """Run one probe or item of the contract."""
-
-        def once() -> None:
-            lab = self._lab(changes)
-            try:
-                check(lab)
-            finally:
-                lab.close()
-
-        return _row(name, once)
+        return _row(each, lambda: self._run(each, self._lab(each)))
 
     def corpus(self, cases: Collection[Case]) -> Iterator[CheckRow]:
         """Run the cases, with a neighbour beside them and canaries on the host."""
-        from codenav.sandboxes.conformance.case_secrets import HOST_NAME, HOST_VALUE
-
         temporary = self._folder / "tmp"
         temporary.mkdir()
         with planted({HOST_NAME: HOST_VALUE}, temporary), contextlib.ExitStack() as stack:
@@ -160,32 +125,36 @@ class _Runner:
             canaries = Canaries()
             stack.callback(canaries.close)
             for each in cases:
-                yield _row(f"{each.id}: {each.title}", lambda: self._attack(each, neighbour, canaries))  # noqa: B023
+                yield _row(each, lambda: self._attack(each, neighbour, canaries))  # noqa: B023
 
     def _attack(self, each: Case, neighbour: Neighbour, canaries: Canaries) -> None:
         """Run a case, and check what must be true around each of them."""
         remains = Remains()
-        neighbour.reset()
-        lab = self._lab(each.changes)
+        neighbour.check(raising=False)
+        lab = self._lab(each)
         lab.slack = neighbour.slack
         if each.work:
             lab.begin(work_dir=lab.work)
-        try:
-            each.attack(lab)
-            if lab.is_open:
-                _next_step(lab)
-                remains.note(namespace_of(lab.box))
-        finally:
-            lab.close()
+        self._run(each, lab, remains)
         canaries.check(lab)
         remains.check()
         neighbour.check()
 
-    def _lab(self, changes: Mapping[str, Any]) -> Lab:
+    def _run(self, each: Case, lab: Lab, remains: Remains | None = None) -> None:
+        try:
+            for part in each.parts:
+                part(lab)
+            if remains is not None and lab.is_open:
+                _next_step(lab)
+                remains.note(namespace_of(lab.box))
+        finally:
+            lab.close()
+
+    def _lab(self, each: Case) -> Lab:
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
-        return Lab(self._open, self._spec, folder, changes, self._start_checker, self._start_tools)
+        return Lab(self._open, self._spec, folder, each.changes)
 
 
 def _next_step(lab: Lab) -> None:
@@ -196,7 +165,8 @@ def _next_step(lab: Lab) -> None:
         raise Broken(f"the next step has neither its state nor a notice: {done.outcome} {done.stdout!r}")
 
 
-def _row(name: str, once: Callable[[], None]) -> CheckRow:
+def _row(each: Case, once: Callable[[], None]) -> CheckRow:
+    name = f"{each.id}: {each.title}"
     for attempt in range(1, ATTEMPTS + 1):
         try:
             once()

@@ -11,43 +11,14 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
-from codenav.protocols import CallHandler, Checker, Sandbox
+from codenav.protocols import CallHandler, Sandbox
 from codenav.system.terminal_text import neutral
 
 Open = Callable[..., Sandbox]
 """A function that starts a sandbox of the backend: takes its specification, and `calls` where calls are answered."""
-
-StartChecker = Callable[..., Checker]
-"""A function that starts a checker: takes `python` and `import_paths`, as `codenav.checkers.StepChecks` does."""
-
-
-class Tools(Protocol):
-    """A broker for the cases of tools, as `codenav.broker.bench.Bench` is one. It is a `StepHandler`, too."""
-
-    @property
-    def stubs(self) -> Path:
-        """The path to import `tools.bench` from."""
-        ...
-
-    @property
-    def called(self) -> Sequence[Any]:
-        """The records of the calls."""
-        ...
-
-    def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
-        """Answer a call."""
-        ...
-
-    def close(self) -> None:
-        """End all calls."""
-        ...
-
-
-StartTools = Callable[[str, Path, str], Tools]
-"""A function that opens a broker: takes the URL of a service, a new folder, and the key of the service."""
 
 OVERRUN = 1.0
 """Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
@@ -70,19 +41,10 @@ class Late(Broken):
 class Lab:
     """The sandboxes of one check, which are closed at its end, and its folder on the host."""
 
-    def __init__(
-        self,
-        open_sandbox: Open,
-        spec: SandboxSpec,
-        folder: Path,
-        changes: Mapping[str, Any],
-        start_checker: StartChecker | None = None,
-        start_tools: StartTools | None = None,
-    ) -> None:
+    def __init__(self, open_sandbox: Open, spec: SandboxSpec, folder: Path, changes: Mapping[str, Any]) -> None:
         self._open = open_sandbox
         self._spec = spec
         self._changes = dict(changes)
-        self._start_checker, self._start_tools = start_checker, start_tools
         self._opened: list[Sandbox] = []
         self._box: Sandbox | None = None
         self.folder = folder
@@ -105,18 +67,6 @@ class Lab:
             self._box = self.open(**self._changes)
         return self._box
 
-    def checker(self) -> Checker:
-        """A checker of steps on the host, with the interpreter and the code bases of the sandbox."""
-        if self._start_checker is None:
-            raise Broken("this case needs a checker, and none was given")
-        return self._start_checker(python=self._spec.python, import_paths=self._spec.import_paths)
-
-    def tools(self, url: str, folder: Path, secret: str) -> Tools:
-        """A broker for a service on the host."""
-        if self._start_tools is None:
-            raise Broken("this case needs a broker, and none was given")
-        return self._start_tools(url, folder, secret)
-
     def begin(self, **changes: Any) -> None:
         """Change the specification before the sandbox under check is opened, as only the check itself can."""
         self._changes |= changes
@@ -125,12 +75,6 @@ class Lab:
     def is_open(self) -> bool:
         """True if the sandbox was opened, and not closed by the check."""
         return self._box is not None and bool(self._opened)
-
-    def renew(self) -> Sandbox:
-        """Open a fresh sandbox in its place, for an attack that leaves nothing to work with."""
-        self.box.close()
-        self._box = None
-        return self.box
 
     def open(self, **changes: Any) -> Sandbox:
         """Open one more sandbox."""
@@ -152,14 +96,14 @@ class Lab:
 
     # Steps
 
-    def run(self, code: str, *, timeout: float = 20.0, within: float | None = None, dedent: bool = True) -> Execution:
+    def run(self, code: str, *, timeout: float = 20.0, within: float | None = None) -> Execution:
         """Run a step, which must come back in time, with a known outcome, and nothing that a terminal acts on.
 
         `within` in seconds: the whole call, where that is less than `timeout` and the overrun.
         """
         box = self.box
         started = time.monotonic()
-        done = box.run(textwrap.dedent(code) if dedent else code, timeout=timeout)
+        done = box.run(textwrap.dedent(code), timeout=timeout)
         took, allowed = time.monotonic() - started, (timeout + OVERRUN if within is None else within) + self.slack()
         self.notices.append(done.notice)
         if done.outcome not in set(Outcome):
@@ -171,10 +115,7 @@ class Lab:
 
     def says(self, code: str, *, timeout: float = 20.0) -> str:
         """Run a step that must end well, and return what it prints."""
-        done = self.run(code, timeout=timeout)
-        if done.outcome is not Outcome.OK:
-            raise Broken(f"a step ended as {told(done)}")
-        return done.stdout.strip()
+        return self.outcome(code, Outcome.OK, timeout=timeout).stdout.strip()
 
     def attempt(self, statement: str, *, setup: str = "import os", timeout: float = 20.0) -> str:
         """Run a statement; return `allowed`, or the name of the error number or exception that it raises."""
@@ -238,12 +179,6 @@ def told(done: Execution) -> str:
     """The end of a step, in a line."""
     why = f": {done.error.type}: {done.error.message[:200]}" if done.error else ""
     return f"{done.outcome.value}{why}{f' ({done.notice})' if done.notice else ''}"
-
-
-def resident() -> int:
-    """The bytes of memory that this process holds."""
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def first_line(code: str) -> str:

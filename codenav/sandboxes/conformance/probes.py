@@ -6,6 +6,7 @@ import os
 import socket
 from pathlib import Path
 
+from codenav.sandboxes.conformance.case import Case, Step
 from codenav.sandboxes.conformance.lab import SPARE_PROCESSES, Lab, ensure, expect
 
 
@@ -21,20 +22,9 @@ def _pid_namespace(lab: Lab) -> None:
     ensure(repr(own) != seen, "this process is seen inside")
 
 
-def _user(lab: Lab) -> None:
-    status = "{line.split(':')[0]: line.split()[1] for line in open('/proc/self/status') if len(line.split()) > 1}"
-    found = lab.says(
-        f"s = {status}\nprint(s['Uid'], int(s['CapEff'], 16), int(s['CapPrm'], 16), s['NoNewPrivs'])"
-    ).split()
-    ensure(found[0] != "0", "the code runs as root")
-    expect("capabilities and no new privileges", found[1:], ["0", "0", "1"])
-
-
 def _mounts(lab: Lab) -> None:
-    ensure(
-        lab.says("import os\nprint(os.readlink('/proc/self/ns/mnt'))") != os.readlink("/proc/self/ns/mnt"),
-        "the sandbox is in the mount namespace of the host",
-    )
+    inside = lab.says("import os\nprint(os.readlink('/proc/self/ns/mnt'))")
+    ensure(inside != os.readlink("/proc/self/ns/mnt"), "the sandbox is in the mount namespace of the host")
     expect("a file of the host", lab.says(f"import os\nos.path.exists({str(lab.canary)!r})"), "False")
     for place in ("/", "/usr", "/etc"):
         writes = f"import os\nos.access({place!r}, os.W_OK) and not os.statvfs({place!r}).f_flag & os.ST_RDONLY"
@@ -51,28 +41,37 @@ def _network(lab: Lab) -> None:
 
 def _limits(lab: Lab) -> None:
     """Check that the limits keep a fork storm away from the host."""
-    found = lab.says(
-        """
-        import os, signal
-        children = []
-        try:
-            while len(children) < 100:
-                pid = os.fork()
-                if pid == 0: signal.pause(); os._exit(0)
-                children.append(pid)
-        except OSError: pass
-        for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)
-        print(len(children))
-        """
-    )
-    limit = lab.spec.resources.processes
-    ensure(int(found) <= limit + SPARE_PROCESSES, f"{found} processes, the limit is {limit}")
+    found, limit = int(lab.says(FORKS.format(100)).split()[1]), lab.spec.resources.processes
+    ensure(found <= limit + SPARE_PROCESSES, f"{found} processes, the limit is {limit}")
 
 
-PROBES = {
-    "pid namespace": _pid_namespace,
-    "user and capabilities": _user,
-    "mounts": _mounts,
-    "network": _network,
-    "number of processes": _limits,
-}
+FORKS = """
+import os, signal
+children = []
+try:
+    while len(children) < {}:
+        pid = os.fork()
+        if pid == 0: signal.pause(); os._exit(0)
+        children.append(pid)
+    end = 'none'
+except OSError as error: end = type(error).__name__
+for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)
+print(end, len(children))
+"""
+"""Forks up to a number; prints the error that ended it, and how many there were."""
+
+PROBES = (
+    Case("probe", "pid namespace", [_pid_namespace]),
+    Case("probe", "user and capabilities", [
+        Step(
+            """
+            s = {line.split(':')[0]: line.split()[1] for line in open('/proc/self/status') if len(line.split()) > 1}
+            print(s['Uid'] != '0', int(s['CapEff'], 16), int(s['CapPrm'], 16), s['NoNewPrivs'])
+            """,
+            prints="True 0 0 1",
+        ),
+    ]),
+    Case("probe", "mounts", [_mounts]),
+    Case("probe", "network", [_network]),
+    Case("probe", "number of processes", [_limits]),
+)  # fmt: skip

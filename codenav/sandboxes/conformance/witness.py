@@ -269,10 +269,6 @@ class Neighbour:
         )
         return cls(box, control)
 
-    def reset(self) -> None:
-        """Begin a new stretch of time."""
-        self.check(raising=False)
-
     def slack(self) -> float:
         """The seconds that anything may come later than promised, for what else the machine is busy with."""
         return self.late() + crowding() - 1.0
@@ -286,7 +282,7 @@ class Neighbour:
         return float(self.control.stdout.readline().split()[0])
 
     def check(self, *, raising: bool = True) -> None:
-        """Check the beats of the sandbox: raises `Late` where they came late, and `Broken` where they stopped."""
+        """Check the beats since the last check: raises `Late` where they came late, `Broken` where they stopped."""
         done = self.box.run("print(*state)\nstate[0], state[1] = 0.0, 0", timeout=20.0)
         machine = self.late()
         if not done.ok:

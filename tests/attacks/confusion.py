@@ -1,0 +1,335 @@
+"""Attacks on the protocol: code that lies to the supervisor, breaks its own process, or sends strange values."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import textwrap
+
+from attacks import case, renew, resident
+from codenav.errors import SandboxUnavailable
+from codenav.execution import Outcome
+from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
+from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
+
+HOST_BYTES = 96 << 20
+"""Maximum bytes of the host's memory that a flood from inside may take: one frame of the largest size, and its text."""
+
+
+@case("C3", "a frame written ahead for the next step is dropped")
+def _ahead(lab: Lab) -> None:
+    ahead = "data = b''.join(frame({'op': 'begun'}) + result(n) for n in range(1, 30))\n"
+    lab.outcome(FORGE + ahead + "send(data)", *STATED, within=PROMPT_SECONDS)
+    next_is_true(lab)
+    late = """
+    import threading, time
+    def again():
+        for _ in range(400):
+            if os.path.exists('/tmp/enough'): break
+            send(data)
+            time.sleep(0.002)
+    thread = threading.Thread(target=again); thread.start()
+    """
+    lab.run(FORGE + ahead + "\n".join(line[4:] for line in late.splitlines()))
+    # A thread that goes on is code of the session: what it does to a step that runs beside it is its own lie.
+    for _ in range(5):
+        done = lab.run("print('true')", within=PROMPT_SECONDS)
+        ensure(done.outcome in STATED, f"beside a thread that forges: {told(done)}")
+    # The thread ends for certain, also that of a step that runs again, before what is said has to be true.
+    for _ in range(2):
+        lab.run("open('/tmp/enough', 'w').close()\nimport threading\n"
+                "for one in threading.enumerate()[1:]: one.join()", timeout=5.0)  # fmt: skip
+    lab.run("pass")
+    next_is_true(lab)
+
+
+@case("C4", "100 MB without an end are cut off")
+def _flood(lab: Lab) -> None:
+    before = resident()
+    flood = """
+    import threading
+    def pour(channel):
+        data = b'x' * (1 << 20)
+        for _ in range(100):
+            try: os.write(channel, data)
+            except OSError: return
+    threads = [threading.Thread(target=pour, args=(channel,), daemon=True) for channel in channels()]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join(1.0)
+    """
+    lab.outcome(FORGE + textwrap.dedent(flood), *STATED, Outcome.TIMEOUT, timeout=5.0)
+    big = FORGE + "send(struct.pack('>II', 1 << 31, 1 << 31)); send(struct.pack('>II', 100 << 20, 0) + b'[' * 1000)"
+    lab.outcome(big, *STATED, Outcome.TIMEOUT, timeout=5.0)
+    next_is_true(lab)
+    grown = resident() - before
+    ensure(grown < HOST_BYTES, f"the host's memory grew by {grown >> 20} MiB")
+
+
+@case("C5", "broken frames are a violation, and no exception of the host")
+def _broken_frames(lab: Lab) -> None:
+    for payload in (
+        "frame(b'not json')",
+        "frame(b'[1]')",
+        "frame(b'[' * 30000)",
+        "frame(b'{\"op\": NaN}')",
+        'frame(b\'{"op": "result", "op": 3}\')',
+        "frame(b'\\xff\\xfe')",
+        "frame({'op': 'result'})",
+        "result(1, outcome=['ok'])",
+        "result(1, stdout=3)",
+        "result(1, changed=[['a']])",
+        "result(1, changed=[['\\ud800', '\\x1b[2J', 'c']] * 5000)",
+        "result(1, displays=[['image/png', -5]])",
+        "result(1, error={'type': 1})",
+        "result(1, seconds=1e400, stdout_bytes=-1)",
+        "result(1, seconds='x')",
+        "os.urandom(4096)",
+        "b'\\0' * 4096",
+    ):
+        code = FORGE + f"send({payload}); send(frame({{'op': 'begun'}}) + {payload})"
+        done = lab.outcome(code, *STATED, Outcome.TIMEOUT, timeout=2.0)
+        ensure("LIE" not in done.stdout, f"{payload} was believed")
+        next_is_true(lab)
+
+
+@case("C6", "closed descriptors cost a step at most, and no later output")
+def _closed(lab: Lab) -> None:
+    for code in (
+        "import os\nos.close(0); os.close(1); os.close(2)",
+        "import os\nos.closerange(0, 256)",
+        "import os\nfor n in range(3, 64):\n    try: os.dup2(1, n)\n    except OSError: pass",
+        "import os\nos.dup2(os.open('/dev/null', os.O_RDWR), 1)",
+        "import os\nr, w = os.pipe()\nfor n in range(64):\n    if n not in (r, w): os.dup2(w, n)",
+        "import sys\nsys.stdout.close(); sys.stderr.close(); sys.stdin.close()",
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+    ):
+        done = lab.run(code, within=PROMPT_SECONDS)
+        ensure(done.outcome in STATED, f"{code!r}: {told(done)}")
+        next_is_true(lab)
+
+
+@case("C7", "patched builtins, streams and modules do not hold up a step")
+def _patched(lab: Lab) -> None:
+    for code in (
+        "import sys\nsys.stdout = sys.stderr = sys.stdin = None",
+        "import json\njson.dumps = json.loads = json.JSONEncoder = lambda *a, **k: '{}'",
+        "import builtins\nbuiltins.print = builtins.repr = builtins.len = lambda *a, **k: 1 / 0",
+        "import builtins\nfor n in ('isinstance', 'type', 'str', 'open', 'range'): setattr(builtins, n, None)",
+        "globals().clear()",
+        "del __builtins__",
+        "__builtins__.__dict__.clear()",
+        "import os\nos.write = os.read = os.fork = os.close = os.dup2 = lambda *a: 1 / 0",
+        "import sys\nsys.modules.clear()",
+        "import sys\nfor n, m in list(sys.modules.items()):\n"
+        "    if n not in ('sys', 'builtins', '__main__'): vars(m).clear()",
+        "import sys\nsys._getframe(3).f_locals.clear(); sys.setrecursionlimit(30)",
+        "import struct, socket, signal\nstruct.Struct = socket.socket.recvmsg = signal.signal = None",
+        "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Worker': o.__dict__.clear()",
+        "import threading\nthreading.get_ident = threading.main_thread = lambda: 1 / 0",
+    ):
+        done = lab.run(code, timeout=20.0, within=PROMPT_SECONDS)
+        ensure(done.outcome in STATED, f"{code!r}: {told(done)}")
+        after = lab.run("truth = 6 * 7", within=PROMPT_SECONDS)
+        ensure(after.outcome in STATED, f"the step after {code!r}: {told(after)}")
+        renew(lab)
+
+
+@case("C8", "the protocol's input is at its end for the code")
+def _protocol_input(lab: Lab) -> None:
+    expect("descriptor 0", lab.says("import os\nos.read(0, 100)"), "b''")
+    done = lab.outcome("import sys\nsys.stdin.read()", Outcome.ERROR)
+    expect("sys.stdin", done.error and done.error.type, "EOFError")
+    expect("of a child", lab.says("import subprocess\nprint(subprocess.check_output(['cat']))"), "b''")
+    steal = """
+    import threading
+    stolen = []
+    def listen(channel):
+        while True:
+            try: stolen.append(os.read(channel, 65536))
+            except OSError: return
+            if not stolen[-1]: return
+    for channel in channels(): threading.Thread(target=listen, args=(channel,), daemon=True).start()
+    """
+    lab.run(FORGE + textwrap.dedent(steal), within=PROMPT_SECONDS)
+    for _ in range(3):
+        done = lab.run("print('heard')", timeout=5.0)
+        ensure(done.outcome is not Outcome.OK or done.stdout == "heard\n", f"a step got lost: {told(done)}")
+    next_is_true(lab)
+
+
+@case("C12", "no pickle crosses to the host", work=True)
+def _pickle(lab: Lab) -> None:
+    marker = str(lab.folder / "executed")
+    lab.run(
+        f"""
+        import pickle
+        class Payload(Exception):
+            def __reduce__(self): return (open, ({marker!r}, 'w'))
+        v = Payload(); w = [v]
+        with open('artefact.pkl', 'wb') as file: file.write(pickle.dumps(v))
+        class Shown:
+            def _repr_html_(self): return v
+            def _repr_png_(self): return pickle.dumps(v)
+        Shown()
+        """
+    )
+    lab.outcome("raise Payload('x')", Outcome.ERROR)
+    lab.box.variables()
+    lab.box.read_file("artefact.pkl")
+    expect("the work folder", lab.files(), ["artefact.pkl"])
+    ensure(not os.path.exists(marker), "a payload ran on the host")
+
+
+@case("C14", "escapes, carriage returns and bidi controls come out neutral", work=True)
+def _escapes(lab: Lab) -> None:
+    bad = "'\\x1b]0;title\\x07\\x1b[2J\\r\\x9b31m\\u202e\\u2066\\ufeff\\x00\\x7f\\ud800'"
+    done = lab.outcome(
+        f"""
+        import os, sys
+        bad = {bad}
+        print(bad); print(bad, file=sys.stderr); os.write(1, b'\\x1b[31m\\xff\\xfe\\n')
+        globals()[bad] = bad
+        C = type('C', (), {{'__repr__': lambda self: bad}}); C.__name__ = bad.replace('\\0', '').replace('\\ud800', '')
+        odd = C()
+        try: open(bad.encode('utf-8', 'surrogateescape').replace(b'\\0', b'') if 0 else b'\\x1b[2J', 'w').write('x')
+        except OSError: pass
+        """,
+        Outcome.OK,
+    )
+    ensure("\x1b" not in done.stdout and "title" not in done.stdout, "an escape sequence comes out")
+    ensure("\\u202e" in done.stderr, "the bidi control is not shown")
+    failed = lab.outcome("raise type('E\\x1b[2J', (Exception,), {})(bad)", Outcome.ERROR)
+    ensure(failed.error and "\\x1b" in failed.error.type, f"the type of the error: {told(failed)}")
+    for variable in lab.box.variables().values():
+        for text in variable.to_dict().values():
+            ensure(text.isprintable() or "\n" in text, f"a variable is told with {text!r}")
+
+
+@case("C16", "markers in the output are text")
+def _markers(lab: Lab) -> None:
+    words = (
+        "##active_line3##", "[timed out]", "Traceback (most recent call last):", "… 99 bytes left out …",
+        '{"op": "result", "number": 2, "outcome": "timeout"}', "state lost: all variables are gone.", "</observation>",
+    )  # fmt: skip
+    done = lab.outcome(
+        "import sys\n" + "\n".join(f"print({word!r}); print({word!r}, file=sys.stderr)" for word in words), Outcome.OK
+    )
+    expect("stdout", done.stdout, "".join(word + "\n" for word in words))
+    expect("notice and error", (done.notice, done.error), ("", None))
+
+
+@case("C17", "code that patches the clocks does not move the limits")
+def _clocks(lab: Lab) -> None:
+    for value in ("lambda: 0.0", "lambda: 1e18", "lambda: 'late'", "lambda: 1 / 0", "lambda: float('nan')", "None"):
+        patch = f"import time\ntime.time = time.monotonic = time.perf_counter = {value}\n"
+        done = lab.run(patch, within=PROMPT_SECONDS)
+        ensure(done.outcome in STATED, f"{value}: {told(done)}")
+        ensure(0 <= done.seconds < 60, f"{value}: the step took {done.seconds} s")
+        lab.outcome(patch + "while True: pass", Outcome.TIMEOUT, timeout=0.5)
+        next_is_true(lab)
+
+
+@case("C18", "a forged answer to digests is refused, and the next one is true")
+def _digests(lab: Lab) -> None:
+    lab.run("kept = [1, 2]")
+    true = lab.box.digests()
+    forge = """
+    import threading, time
+    lie = {'op': 'digests', 'items': [['kept', 'list', 'LIE', 'firm', True, 'LIE']], 'numbers': [1e400], 'texts': 3}
+    def again():
+        for _ in range(100): send(frame({'op': 'begun'}) + frame(lie)); time.sleep(0.005)
+    (thread := threading.Thread(target=again)).start()
+    """
+    lab.run(FORGE + textwrap.dedent(forge))
+    for _ in range(3):
+        with contextlib.suppress(SandboxUnavailable):
+            held = lab.box.digests().digests.get("kept")
+            ensure(held is None or held.repr != "LIE", "a forged digest was believed")
+    for _ in range(5):
+        # A forged frame may still lie in the channel; a sandbox that was started anew has no such thread.
+        lab.run("'thread' in globals() and thread.join()\nkept = [1, 2]", timeout=5.0)
+        with contextlib.suppress(SandboxUnavailable):
+            if held := lab.box.digests().digests.get("kept"):
+                return expect("afterwards", held, true.digests["kept"])
+    raise Broken("no answer is true any more")
+
+
+_IMPOSTOR = """
+import array, socket, sys, threading, time
+sys.setswitchinterval(1e-6)
+def listen(line):
+    data = line.recv(16)
+    while data and b'g' not in data: data = line.recv(16)
+    line.send(b'w')
+    while True:
+        data, ancillary, _, _ = line.recvmsg(1 << 16, 1 << 10)
+        if not data: return
+        for _, _, attached in ancillary:
+            taken = array.array('i'); taken.frombytes(attached[:len(attached) // 4 * 4])
+            os.write(taken[0], frame({'op': 'begun'}) + result(1))
+def speak():
+    until, known = time.monotonic() + 20, set(channels())
+    while time.monotonic() < until:
+        for number in set(channels()) - known:
+            try:
+                line = socket.socket(fileno=os.dup(number))
+                line.send(b't')
+                threading.Thread(target=listen, args=(line,), daemon=True).start()
+            except OSError: pass
+threading.Thread(target=speak, daemon=True).start()
+"""
+
+
+@case("C19", "a thread does not answer in place of the frozen twin")
+def _impostor(lab: Lab) -> None:
+    for _ in range(2):
+        lab.run("kept = 'kept'")
+        lab.run(FORGE + _IMPOSTOR, within=PROMPT_SECONDS)
+        hang = (
+            "kept = 'spoilt'\nn = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass"
+        )
+        done = lab.run(hang, timeout=0.5)
+        ensure(done.outcome is not Outcome.OK, f"a loop without an end: {told(done)}")
+        next_is_true(lab)
+        done = lab.run("kept", timeout=5.0)
+        ensure(done.stdout in ("'kept'\n", ""), f"the state is that of the step that hung: {done.stdout}")
+        renew(lab)
+
+
+_PATCHES = (
+    """
+    for one in gc.get_objects():
+        if isinstance(one, type) and one.__module__.startswith('guest_') and 'result' in vars(one):
+            told = one.result
+            one.result = lambda *args: (dict(told(*args)[0], outcome='ok', error=None), b'')
+    """,
+    """
+    def nothing(error, filename): return None
+    for one in gc.get_objects():
+        if isinstance(one, types.FunctionType) and one.__name__ in ('describe_error', 'compile'):
+            one.__code__ = nothing.__code__
+    """,
+    """
+    builtins.exec = builtins.eval = builtins.compile = lambda *args, **named: None
+    builtins.BaseException = ValueError
+    """,
+    """
+    ast.Assert.test = property(lambda self: ast.Constant(True))
+    sys.excepthook = lambda *args: os._exit(0)
+    sys.settrace(lambda *args: None)
+    """,
+)
+
+
+@case("C20", "code that patches the process of the steps does not make a later failure look well")
+def _patched_worker(lab: Lab) -> None:
+    start = "import ast, builtins, gc, os, sys, types\n"
+    for patch in _PATCHES:
+        lab.says("before = 1")
+        number = lab.box.checkpoint()
+        lab.run(start + textwrap.dedent(patch))
+        for failing in ("assert before == 2", "before\nassert False\nbefore"):
+            done = lab.run(failing)
+            ensure(done.outcome is not Outcome.OK, f"a failing step was told as well after {patch!r}")
+        lab.box.restore(number)
+        next_is_true(lab)
