@@ -27,9 +27,14 @@ FULL_BYTES = 1 << 20
 def test_every_file_of_a_step_that_writes_many_arrives(fresh, tmp_path):
     sandbox = fresh(work_dir=tmp_path)
     execution = sandbox.run("for n in range(1500):\n    with open(f'{n:04}', 'w') as file: file.write(str(n))")
+    arrived = list(execution.files)
+    # On a busy machine some arrive with a later step, which is told.
+    while "what is left comes with the next step" in execution.stderr:
+        execution = sandbox.run("1")
+        arrived += execution.files
     assert (execution.outcome, execution.stderr) == (Outcome.OK, "")
     names = [f"{number:04}" for number in range(1500)]
-    assert sorted(execution.files) == sorted(os.listdir(tmp_path)) == names == list(sandbox.artifacts())
+    assert sorted(arrived) == sorted(os.listdir(tmp_path)) == names == list(sandbox.artifacts())
     assert (tmp_path / "1499").read_text() == "1499"
     assert sandbox.run("1").files == []
 
