@@ -72,7 +72,8 @@ def status_of(server: serving.Server, key: str) -> int:
         with urllib.request.urlopen(asked, timeout=30) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
-        return error.code
+        with error:
+            return error.code
 
 
 def test_one_server_serves_all_and_only_this_user(

@@ -12,6 +12,7 @@ import os
 import secrets
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, NoReturn
@@ -107,6 +108,10 @@ def answer_of(url: str, key: str) -> Any:
         OSError, ValueError: it does not answer in ten seconds, or no JSON.
     """
     asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
-    # Proxies are for other machines.
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=10) as answer:
-        return json.load(answer)
+    try:
+        # Proxies are for other machines.
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(asked, timeout=10) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
