@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,9 +10,8 @@ from codenav.episodes.code import FILES, OURS, OUT, Flow, printed
 from codenav.episodes.files import Content
 from codenav.episodes.outputs import Outputs
 from codenav.episodes.repeats import Repeats, Results, masked
-from codenav.episodes.written_down import Code, Given, Made, literals_down, values_down
+from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
 from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
-from codenav.system.terminal_text import few, flattened
 
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""
@@ -79,10 +77,10 @@ class Comparison:
         missing, varying = self._missing(), self._varying()
         compared = self._compared()
         if not compared:
-            lost = f"; it does not make {few(missing, NAMED)}" if missing else ""
+            lost = f"; it does not make {listed(missing)}" if missing else ""
             why = f"nothing that it computes could be compared{lost}"
             return Verdict(False, why, incidental=varying, outcome=NOT_COMPARED)
-        reason = f"the script does not make {few(missing, NAMED)}" if missing else ""
+        reason = f"the script does not make {listed(missing)}" if missing else ""
         return Verdict(not missing, reason, compared, missing, varying, DIFFERS)
 
     def _varying(self) -> tuple[str, ...]:
@@ -166,12 +164,10 @@ class Comparison:
         for there, here in self._pairs:
             if self._worth(there, here) == "written":
                 return f"{here.name} is written down, not computed: {cut(masked(here.repr))}"
-        ours, theirs = self._script, self._session
-        down = literals_down(_all(ours, ours.printed), _all(theirs, theirs.printed), self._given, self._outputs.session)
+        down = printed_down(self._script, self._session, self._given, self._outputs.session)
         if down:
             return f"the answer is written down, not computed: {cut(down)}"
-        written = _all(theirs, theirs.written) if self._left.files else []
-        down = literals_down(_all(ours, ours.written), written, self._given) if written else ""
+        down = files_down(self._script, self._session, self._given) if self._left.files else ""
         if down:
             return f"the content of a file is written down, not computed: {cut(down)}"
         down = values_down(self._script, self._given, self._outputs.session)
@@ -245,21 +241,34 @@ class Comparison:
         worth = [(self._worth(there, here), there, here) for there, here in self._pairs]
         found = [_named(there, here) for kind, there, here in worth if kind == "evidence"]
         found += [name for name, digest in self._left.files.items() if self._files.get(name) == digest]
-        if self._outputs.agrees and self._outputs.tells and self._prints_what_it_computes():
+        prints = self._outputs.agrees and self._outputs.tells and self._prints_what_it_computes()
+        if prints:
             found.append(LAST_OUTPUT)
+        if not found and self._session_is_plain():
+            # A session that computes nothing can only be compared by the literals that both sides hold.
+            found = [_named(there, here) for kind, there, here in worth if kind == "input"]
+            found += [LAST_OUTPUT] if self._outputs.agrees and self._outputs.tells else []
         return tuple(found)
 
     def _prints_what_it_computes(self) -> bool:
-        made = _all(self._script, self._script.printed)
+        made = [self._script.of(one, scope) for arguments, scope in self._script.printed for one in arguments]
         return any(one.computed or one.works for one in made) or not made
 
-
-def _all(code: Code, nodes: Sequence[ast.expr]) -> list[Made]:
-    return list(map(code.of, nodes))
+    def _session_is_plain(self) -> bool:
+        """True if the session computed nothing."""
+        made = [self._session.name(name) for name in self._flow.bound & set(self._left.held.digests)]
+        made += [self._session.of(one, scope) for arguments, scope in self._session.printed for one in arguments]
+        return bool(self._flow.statements) and not any(one.computed or one.works for one in made)
 
 
 def _named(there: Digest, here: Digest) -> str:
     return there.name if there.name == here.name else f"{there.name} (as {here.name})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first `NAMED` names, and the number of the others."""
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def difference(here: Digest, there: Digest) -> str:
@@ -275,7 +284,8 @@ def difference(here: Digest, there: Digest) -> str:
 
 def cut(text: str) -> str:
     """The text as one line, cut to `SHOWN` characters."""
-    return flattened(text, SHOWN)
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
 def cut_pair(here: str, there: str) -> tuple[str, str]:

@@ -12,7 +12,6 @@ from codenav.episodes.code import labels_of
 from codenav.episodes.figures import Number, Pool, Rounded, numbers_in, words_in
 from codenav.episodes.repeats import READINGS, Repeats, masked
 from codenav.execution import Digest, Held, Replayed
-from codenav.system.terminal_text import flattened
 
 MOST_ATOMS = 400
 """Numbers, and words, of an output that are looked for; further ones are ignored."""
@@ -147,4 +146,5 @@ def _comparable(text: str) -> str:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return flattened(lines[-1], 80) if lines else ""
+    line = " ".join(lines[-1].split()) if lines else ""
+    return line if len(line) <= 80 else line[:79] + "…"
