@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,6 @@ from codenav.errors import NotFound, StorageFull, UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.system.atomic_files import sync_folder, write_whole
 from codenav.system.locks import locked
-from codenav.system.stored import Stored
 
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""
@@ -26,7 +25,7 @@ RESUME = "codenav eval resume"
 
 
 @dataclass(frozen=True)
-class Head(Stored):
+class Head:
     """The head of a run: `head.json`."""
 
     task: str
@@ -53,6 +52,16 @@ class Head(Stored):
     codenav: str = ""
     """Version of codenav that made the run."""
     format: int = FORMAT
+
+    def to_dict(self) -> dict[str, Any]:
+        """The head in JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The head of a document; keys that are not known are left out."""
+        known = {item.name for item in fields(cls)}
+        return cls(**{key: value for key, value in data.items() if key in known})
 
     def differences(self, other: Head) -> list[str]:
         """The settings that two heads do not share, with both values where they are short: none for shards of a run."""
