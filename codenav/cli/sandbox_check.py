@@ -24,7 +24,7 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
 
     Harmless probes come first; if one fails, nothing is attacked. The contract follows: the behaviour of a step in
     every sandbox. Then the containment cases: F file system, N network, P processes, R resources, S secrets, C
-    confusion of the protocol. `process` contains nothing, so only the contract runs there. Takes one to four minutes.
+    confusion of the protocol. `process` contains nothing, so only the contract runs there. Takes about a minute.
 
     \b
     Exit codes: 0 everything held, 1 something did not, 4 the backend does not run here.

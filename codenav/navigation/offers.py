@@ -254,12 +254,13 @@ def _call(name: str, signature: str, words: frozenset[str] = frozenset()) -> str
     with suppress(SyntaxError, ValueError):
         (function,) = ast.parse(f"def f{signature[start:].rstrip(' :')}: ...").body
         assert isinstance(function, ast.FunctionDef)
-        if _has_others(function.args) and _without_none(function.args, words):
+        fewer = _has_others(function.args) and _without_none(function.args, words)
+        if fewer:
             returned = f" -> {ast.unparse(function.returns)}" if function.returns else ""
-            written = f"{name}({ast.unparse(function.args)}, …){returned}".replace("(, …)", "(…)")
+            written = f"{name}({ast.unparse(function.args)}, …){returned}"
             written = _SELF.sub("(", written, count=1).removesuffix("-> None").strip()
         if len(written) > SIGNATURE:
-            return _shortened(name, function, words)
+            return _shortened(name, function, words, fewer=fewer)
     return _cut(written, SIGNATURE)
 
 
@@ -286,8 +287,11 @@ def _without_none(given: ast.arguments, words: frozenset[str]) -> bool:
     return len(given.args) + len(given.kwonlyargs) < before
 
 
-def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str]) -> str:
-    """The call of a function without types; optional parameters as far as there is room, those that fit first."""
+def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str], *, fewer: bool) -> str:
+    """The call of a function without types; optional parameters as far as there is room, those that fit first.
+
+    `fewer`: some are left out already.
+    """
     given = function.args
     plain = [*given.posonlyargs, *given.args]
     plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
@@ -304,7 +308,7 @@ def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str]) -> s
         if left < 0:
             shown.discard(one)
     parts = [*required, *(f"{one}={ast.unparse(default)}" for one, default in optional if one in shown)]
-    return f"{name}({', '.join([*parts, *(['…'] if len(shown) < len(optional) else [])])})"
+    return f"{name}({', '.join([*parts, *(['…'] if fewer or len(shown) < len(optional) else [])])})"
 
 
 def _about(block: CodeBlock, words: frozenset[str]) -> list[str]:

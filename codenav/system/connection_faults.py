@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and what led to it, one after another."""
-    while error is not None:
+    """An error, and what led to it, one after another, each once: a chain can lead back into itself."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 

@@ -153,6 +153,7 @@ def test_parameters_that_fit_the_request_stay_in_a_long_signature(tmp_path: Path
         ("latitude, zone=None, band=None", "the easting in zone 31", "place(latitude, zone=None, …)"),
         ("name, *, strict=True, zone=None", "where is it", "place(name, *, strict=True, …)"),
         ("zone=None", "where is it", "place(zone=None)"),
+        (f"name: {'Annotated[' * 15}str{', 1]' * 15}, zone=None", "where is it", "place(name, …)"),
         ("first, /, *others, zone=None, **more", "where is it", "place(first, /, *others, **more, …)"),
     ],
 )
