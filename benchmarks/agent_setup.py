@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_requests import DATA, Request, value_of
 
-from codenav.config import home
+from codenav.core.config import home
 
 CACHE = home("cache") / "benchmarks" / "agent"
 PACKAGES, SMOLAGENTS = CACHE / "packages", CACHE / "smolagents"

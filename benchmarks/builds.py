@@ -12,16 +12,16 @@ from corpus import Corpus
 from measure import Cost, repeated, run, run_python
 
 import codenav
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 IN_PROCESS = """
 import json, resource, sys, time
-import codenav.api
+import codenav.session.api
 def busy():
     usages = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 began, worked = time.perf_counter(), busy()
-codenav.api.index(sys.argv[1]).close()
+codenav.session.api.index(sys.argv[1]).close()
 print(json.dumps([time.perf_counter() - began, busy() - worked]))
 """
 

@@ -35,10 +35,10 @@ from callers_trace import Row
 from corpus import source_distribution
 
 import codenav
-from codenav.blocks import BlockKind, CodeBlock
-from codenav.config import home
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.config import home
 from codenav.navigation.resolve import Resolution, Resolver
+from codenav.retrieval.source_index import SourceIndex
 
 BAR = 0.01
 """The most of what is certain that may be wrong."""

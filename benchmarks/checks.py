@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.checkers import StepChecks
-from codenav.system.interpreter import find_interpreter
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 
 ROUNDS = 60
 COMMAND_ROUNDS = 7

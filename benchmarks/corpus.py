@@ -11,12 +11,12 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.blocks import FileSkip
-from codenav.config import home
-from codenav.errors import CodeNavError
+from codenav.core.blocks import FileSkip
+from codenav.core.config import home
+from codenav.core.errors import CodeNavError
+from codenav.core.system.interpreter import find_interpreter
 from codenav.indexers.sources import resolve
 from codenav.indexers.walk import walk
-from codenav.system.interpreter import find_interpreter
 
 BARRED = "transformers"
 """The corpus for which the bars are stated, in a 5.x source distribution."""

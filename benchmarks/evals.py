@@ -35,11 +35,11 @@ sys.path.insert(0, str(TESTS))
 from evals_task import Shop, plays  # noqa: E402
 
 import codenav.evals  # noqa: E402
-from codenav.actions import Action, Code, Done  # noqa: E402
-from codenav.api import index, open_session  # noqa: E402
+from codenav.core.actions import Action, Code, Done  # noqa: E402
 from codenav.evals import Mode, Result, RunFolder, Sample  # noqa: E402
 from codenav.evals.api_bank import ApiBank, retrieval  # noqa: E402
 from codenav.evals.runs import RESULTS  # noqa: E402
+from codenav.session.api import index, open_session  # noqa: E402
 
 PLAIN: Any = {"lint": False, "types": False}
 KILLS, BAR_MS, BAR_MB = 20, 50.0, 8.0

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from codenav import evals
-from codenav.errors import CodeNavError, ContextOverflow
+from codenav.agents.models import ChatModel
+from codenav.core.errors import CodeNavError, ContextOverflow
+from codenav.core.limits import Limits
+from codenav.core.messages import Completion, Message
 from codenav.evals.registry import has_option, make
-from codenav.limits import Limits
-from codenav.messages import Completion, Message
-from codenav.models import ChatModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 

@@ -12,9 +12,9 @@ import argparse
 import threading
 import time
 
-from codenav.execution import MIB, Resources, SandboxSpec
+from codenav.core.execution import MIB, Resources, SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
-from codenav.system.interpreter import find_interpreter
 
 BESIDE = 64 * MIB
 MANY = """

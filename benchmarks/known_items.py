@@ -20,7 +20,7 @@ from pathlib import Path
 from corpus import copy_corpus
 
 import codenav
-from codenav.protocols import Index
+from codenav.core.protocols import Index
 
 EACH = 150
 KINDS = {"FUNCTION": "functions", "CLASS": "classes", "METHOD": "methods"}

@@ -18,10 +18,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from codenav.execution import MIB, Resources, SandboxSpec
+from codenav.core.execution import MIB, Resources, SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes import cgroups, start
-from codenav.system.interpreter import find_interpreter
-from codenav.system.process_identity import Owner
 
 AT_ONCE = 8
 GONE_SECONDS = 10.0
@@ -30,8 +30,8 @@ STEP = "x = 1\nfor n in range(20): open(f'file{n}', 'w').write('x' * 10000)"
 OWNER = """
 import sys
 from pathlib import Path
-from codenav.execution import MIB, Resources, SandboxSpec
-from codenav.system.interpreter import find_interpreter
+from codenav.core.execution import MIB, Resources, SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
 backend, image, library, work = sys.argv[1:]
 bound = [Path(library)] if library else []
@@ -43,8 +43,8 @@ while True: box.run(%r + "\\nimport subprocess; child = subprocess.Popen(['sleep
 
 NEXT = """
 import sys
-from codenav.execution import SandboxSpec
-from codenav.system.interpreter import find_interpreter
+from codenav.core.execution import SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
 start(sys.argv[1], SandboxSpec(find_interpreter(), image=sys.argv[2])).close()
 """
@@ -165,8 +165,8 @@ def _busy(group: Path) -> bool:
 
 
 def _containers() -> set[str]:
+    from codenav.core.system import docker_engine
     from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL
-    from codenav.system import docker_engine
 
     client = docker_engine.connect().api
     try:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 from codenav.indexers.parsing import PARSE_SECONDS
 from codenav.indexers.place import Identity, Place
 from codenav.indexers.python_blocks import parsed_blocks

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.decode import decode
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place

@@ -15,9 +15,9 @@ import plain_packages
 import plain_rivals
 from encoder import Encoder
 
-from codenav.blocks import BlockKind, CodeBlock
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.retrieval import documents
+from codenav.retrieval.source_index import SourceIndex
 
 AMONG, LONGEST = 200, 64
 """Blocks of each of the two that are encoded, and pieces of a text that are read."""

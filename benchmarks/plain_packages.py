@@ -16,8 +16,8 @@ from pathlib import Path
 
 import plain_repositories
 
-from codenav.blocks import BlockKind, CodeBlock
-from codenav.config import home
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.config import home
 
 DATA = Path(__file__).parent / "plain"
 CACHE = home("cache") / "benchmarks" / "plain"

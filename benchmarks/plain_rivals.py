@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import plain_packages
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 
 sys.path.append(str(plain_packages.rivals()))
 

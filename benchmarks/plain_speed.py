@@ -32,7 +32,7 @@ MOST_MEMORY = 60
 def inside(folder: str, vectors: bool) -> None:
     """Print the times in milliseconds, first and again, and the memory in MB."""
     import codenav
-    from codenav.actions import Search
+    from codenav.core.actions import Search
     from codenav.environments.search import SearchEnvironment
 
     before = resident()

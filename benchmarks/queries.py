@@ -21,7 +21,7 @@ from corpus import copy_corpus
 from measure import machine, percentile, verdict
 
 import codenav
-from codenav.protocols import Index
+from codenav.core.protocols import Index
 
 EACH = 25
 FETCHED, LOADED = 100, 13

@@ -20,12 +20,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, Hit
-from codenav.graphs.folders import GraphFolder, Known
-from codenav.graphs.rankers import usual_ranker
+from codenav.core.blocks import BlockKind, CodeBlock, Hit
+from codenav.core.traces import Trace, TracedCall
+from codenav.toolgraph.folders import GraphFolder, Known
 from codenav.toolgraph.graph import NodeKind
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.traces import Trace, TracedCall
+from codenav.toolgraph.rankers import usual_ranker
 
 HITS, SEARCHES = 100, 300
 WORDS = [

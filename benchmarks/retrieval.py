@@ -29,7 +29,7 @@ import retrieval_sets
 from retrieval_measures import MEASURES, Found, interval, measured, over_sets
 from retrieval_sets import Split
 
-from codenav.errors import CodeNavError
+from codenav.core.errors import CodeNavError
 
 PARTS = ("retrieval_rows", "retrieval_tokens", "retrieval_votes", "retrieval_dense")
 """Modules with `ROWS`; lines of bars, `met` or `NOT met` first, from `bars(tables)`, where tables are the results by

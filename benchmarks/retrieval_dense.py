@@ -29,20 +29,20 @@ from retrieval_rows import (
 from retrieval_sets import Case, Split
 from retrieval_votes import searched
 
-from codenav.config import home
-from codenav.encoders.opening import open_encoder
-from codenav.errors import CodeNavError
-from codenav.graphs.retrievers import train_retriever
-from codenav.indexing.dense import dense_index
-from codenav.protocols import Encoder
-from codenav.retriever import training
-from codenav.retriever.dense import DenseIndex
-from codenav.retriever.encoder import StaticEncoder
-from codenav.retriever.examples import Examples
-from codenav.retriever.files import Retriever, read
-from codenav.retriever.texts import text_of
-from codenav.retriever.training import Prepared
-from codenav.retriever.words import WordVectors
+from codenav.core.config import home
+from codenav.core.errors import CodeNavError
+from codenav.core.protocols import Encoder
+from codenav.retrieval.dense import training
+from codenav.retrieval.dense.encoder import StaticEncoder
+from codenav.retrieval.dense.examples import Examples
+from codenav.retrieval.dense.files import Retriever, read
+from codenav.retrieval.dense.opening import dense_index
+from codenav.retrieval.dense.stage import DenseIndex
+from codenav.retrieval.dense.texts import text_of
+from codenav.retrieval.dense.training import Prepared
+from codenav.retrieval.dense.words import WordVectors
+from codenav.retrieval.encoders.opening import open_encoder
+from codenav.toolgraph.retrievers import train_retriever
 
 TRAINED, ALONE = "codenav with a trained retriever", "its vectors alone"
 BOTH = "codenav with a trained retriever and episodes"

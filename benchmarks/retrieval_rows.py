@@ -25,11 +25,11 @@ import numpy as np
 import Stemmer
 
 import codenav
-from codenav.blocks import BlockKind, Hit, SearchResult
-from codenav.config import home
-from codenav.indexing.source_index import SourceIndex
-from codenav.protocols import Index
+from codenav.core.blocks import BlockKind, Hit, SearchResult
+from codenav.core.config import home
+from codenav.core.protocols import Index
 from codenav.retrieval import requests
+from codenav.retrieval.source_index import SourceIndex
 from codenav.tools.reading import read_spec
 
 LOWER = 2.0

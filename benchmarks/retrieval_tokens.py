@@ -11,10 +11,10 @@ from retrieval_measures import MEASURES, bar, measured
 from retrieval_rows import Row, functions, index_of
 from retrieval_sets import Request, Split
 
-from codenav.actions import Search
+from codenav.core.actions import Search
+from codenav.core.usage import estimate_tokens
 from codenav.environments.search import SearchEnvironment
 from codenav.retrieval.requests import as_words
-from codenav.usage import estimate_tokens
 
 TOOLS, REQUESTS, GOLD, SEED = 500, 100, 400, 3
 """The tools of a list, the requests for them at most, the tools that these may want, and the seed of the draw."""

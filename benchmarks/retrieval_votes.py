@@ -19,21 +19,21 @@ from retrieval_measures import Found, bar
 from retrieval_rows import LIMIT, Ranking, Row
 from retrieval_sets import Case, Request, Split
 
-from codenav.blocks import BlockKind, Hit
+from codenav.core.blocks import BlockKind, Hit
+from codenav.core.protocols import Index
+from codenav.core.traces import Trace, TracedCall
 from codenav.environments.ranking import Ranking as ProductRanking
-from codenav.graphs.folders import Known
-from codenav.graphs.rankers import usual_ranker
-from codenav.protocols import Index
 from codenav.retrieval import requests
 from codenav.retrieval.stems import stems
 from codenav.toolgraph import gate as gates
+from codenav.toolgraph.folders import Known
 from codenav.toolgraph.gate import Gate
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import learn
 from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.ranker import ALONE, SHIPPED, GraphRanker
+from codenav.toolgraph.rankers import usual_ranker
 from codenav.toolgraph.votes import Shipped
-from codenav.traces import Trace, TracedCall
 
 FIRST = "first stage"
 KNN, TRANSITIONS, STEPS = "memory alone (kNN)", "transitions", "memory of next steps"

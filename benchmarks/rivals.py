@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measure import Cost, repeated, run
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 
 NEVER = "no_file_holds_this_[0-9]{30}"
 

@@ -30,10 +30,10 @@ from measure import machine, percentile, verdict
 from sandbox_inside import pss, resident, traces, worker
 from sandbox_rivals import Open, ours, rivals
 
-from codenav.execution import GIB, Outcome, Resources, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.core.execution import GIB, Outcome, Resources, SandboxSpec
+from codenav.core.protocols import Sandbox
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import BACKENDS, diagnose, start
-from codenav.system.interpreter import find_interpreter
 
 STEPS = 100
 """Steps per session and round in the latency rows."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measure import descendants
 
-from codenav.protocols import Sandbox
+from codenav.core.protocols import Sandbox
 
 WHO = "import os\nprint(os.stat('/proc/self/ns/pid').st_ino, os.getpid())"
 

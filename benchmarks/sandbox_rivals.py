@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 from measure import descendants
 from sandbox_inside import namespace_and_worker, processes, pss
 
-from codenav.execution import Execution, SandboxSpec
+from codenav.core.execution import Execution, SandboxSpec
 from codenav.sandboxes import start
 
 LIMITS = ("--memory=2g", "--memory-swap=2g", "--cpus=2", "--pids-limit=256", "--cap-drop=ALL", "--network=none",

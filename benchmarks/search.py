@@ -52,7 +52,7 @@ import plain_packages
 from plain_packages import DEVELOPMENT, DOCSTRINGS, HALVES, PUT_AWAY, REPOSITORIES, SETS, Query
 
 import codenav
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 OURS, BEFORE = "codenav", "codenav before"
 LIMIT = 10

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from state_kinds import DEATHS, GROUPS
 
-from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.core.execution import MIB, Execution, Outcome, Resources, SandboxSpec
+from codenav.core.protocols import Sandbox
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
-from codenav.system.interpreter import find_interpreter
 
 KEPT = "state kept: the variables are those from before this step"
 

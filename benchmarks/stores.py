@@ -23,9 +23,9 @@ from measure import machine
 from queries import FETCHED, sample
 
 import codenav
-from codenav.blocks import SearchResult
-from codenav.options import StoreKeywords
-from codenav.protocols import Index
+from codenav.core.blocks import SearchResult
+from codenav.core.options import StoreKeywords
+from codenav.core.protocols import Index
 
 ROUNDING = 5e-7
 """Relative difference of two scores up to which rounding may reverse two hits: engines add in different orders."""

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Action, Code, CodeSummary, Done, Summary
 from codenav.agents import CodeNavAgent
+from codenav.agents.models.scripted import ScriptedModel
+from codenav.core.actions import Action, Code, CodeSummary, Done, Summary
+from codenav.core.execution import Mount, Ran
+from codenav.core.options import SandboxOptions
 from codenav.environments import CodeEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.episodes.objects import Objects
-from codenav.execution import Mount, Ran
-from codenav.models.scripted import ScriptedModel
-from codenav.options import SandboxOptions
-from codenav.running.episode import Episode
-from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import SandboxFactory
+from codenav.session.episode import Episode
+from codenav.session.replaying import Beginning, Replay
+from codenav.session.sandbox_factory import SandboxFactory
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "episodes" / "summaries"
 HALVES = ("first_half", "second_half")

@@ -24,10 +24,10 @@ from pathlib import Path
 from corpus import copy_corpus
 
 import codenav
-from codenav.blocks import CodeBlock
-from codenav.indexing.source_index import SourceIndex, as_index
-from codenav.protocols import Index
+from codenav.core.blocks import CodeBlock
+from codenav.core.protocols import Index
 from codenav.retrieval import analysis, scale
+from codenav.retrieval.source_index import SourceIndex, as_index
 
 GROUPS = (
     "comm,requests,pandas",

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codenav.broker.compress import LIMIT, compressed, text_of
+from codenav.tools.broker.compress import LIMIT, compressed, text_of
 from codenav.tools.model import Operation, Schema
 from codenav.tools.reading import read_spec
 

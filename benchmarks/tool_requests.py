@@ -28,9 +28,9 @@ import yaml
 from tool_bodies import read_body
 from tool_draws import arguments_of, drawn, plain_type, prepared, repaired
 
-from codenav.broker.arguments import ArgumentChecker
-from codenav.broker.faults import Refused
-from codenav.broker.request import Unsendable, build
+from codenav.tools.broker.arguments import ArgumentChecker
+from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.layout import laid_out
 from codenav.tools.model import Operation, ToolSpec
 from codenav.tools.places import parse

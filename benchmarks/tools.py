@@ -29,11 +29,11 @@ import tool_answers
 import tool_requests
 from measure import run
 
-from codenav.broker.broker import Broker
-from codenav.execution import Outcome, SandboxSpec
-from codenav.options import ToolOptions
+from codenav.core.execution import Outcome, SandboxSpec
+from codenav.core.options import ToolOptions
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
-from codenav.system.interpreter import find_interpreter
+from codenav.tools.broker.broker import Broker
 from codenav.tools.layout import laid_out
 from codenav.tools.places import parse
 

@@ -16,29 +16,29 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
-    from codenav.api import index, load_episode, run, sandbox, search
-    from codenav.blocks import BlockKind, CodeBlock, Hit, SearchResult
+    from codenav.agents.models.scripted import FunctionModel, ScriptedModel
+    from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
+    from codenav.core.blocks import BlockKind, CodeBlock, Hit, SearchResult
+    from codenav.core.errors import Cancelled, CodeNavError
+    from codenav.core.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
+    from codenav.core.execution import Execution, Outcome, Resources, ToolCall
+    from codenav.core.limits import Limits
+    from codenav.core.messages import Heard
+    from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
+    from codenav.core.tool_selection import ToolSelection
+    from codenav.core.usage import Usage
     from codenav.environments.standard import EpisodeParts, standard_environments
     from codenav.episodes.record import EpisodeResult
-    from codenav.errors import Cancelled, CodeNavError
-    from codenav.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
-    from codenav.execution import Execution, Outcome, Resources, ToolCall
-    from codenav.graphs.within import Within
-    from codenav.limits import Limits
-    from codenav.messages import Heard
-    from codenav.models.scripted import FunctionModel, ScriptedModel
     from codenav.navigation.calls import Callees, Callers
     from codenav.navigation.description_cache import describe
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, outline, show
-    from codenav.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
-    from codenav.running.episode import Episode
-    from codenav.running.episode_facts import EpisodeFacts
-    from codenav.session import Session
-    from codenav.tool_selection import ToolSelection
+    from codenav.session.api import index, load_episode, run, sandbox, search
+    from codenav.session.episode import Episode
+    from codenav.session.episode_facts import EpisodeFacts
+    from codenav.session.session import Session
     from codenav.toolgraph.graph import ToolGraph
-    from codenav.usage import Usage
+    from codenav.toolgraph.within import Within
 
 __all__ = [
     "Acted",
@@ -102,16 +102,16 @@ __all__ = [
 ]
 
 _HOME = {
-    "codenav.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
-    "codenav.api": ("index", "load_episode", "run", "sandbox", "search"),
-    "codenav.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
+    "codenav.core.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
+    "codenav.session.api": ("index", "load_episode", "run", "sandbox", "search"),
+    "codenav.core.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
     "codenav.navigation.description_cache": ("describe",),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
-    "codenav.running.episode": ("Episode",),
-    "codenav.running.episode_facts": ("EpisodeFacts",),
+    "codenav.session.episode": ("Episode",),
+    "codenav.session.episode_facts": ("EpisodeFacts",),
     "codenav.episodes.record": ("EpisodeResult",),
-    "codenav.errors": ("Cancelled", "CodeNavError"),
-    "codenav.events": (
+    "codenav.core.errors": ("Cancelled", "CodeNavError"),
+    "codenav.core.events": (
         "Acted",
         "Called",
         "Event",
@@ -122,19 +122,19 @@ _HOME = {
         "Status",
         "Unfinished",
     ),
-    "codenav.execution": ("Execution", "Outcome", "Resources", "ToolCall"),
-    "codenav.graphs.within": ("Within",),
-    "codenav.limits": ("Limits",),
-    "codenav.messages": ("Heard",),
-    "codenav.models.scripted": ("FunctionModel", "ScriptedModel"),
+    "codenav.core.execution": ("Execution", "Outcome", "Resources", "ToolCall"),
+    "codenav.toolgraph.within": ("Within",),
+    "codenav.core.limits": ("Limits",),
+    "codenav.core.messages": ("Heard",),
+    "codenav.agents.models.scripted": ("FunctionModel", "ScriptedModel"),
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),
     "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
-    "codenav.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
-    "codenav.tool_selection": ("ToolSelection",),
-    "codenav.session": ("Session",),
+    "codenav.core.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
+    "codenav.core.tool_selection": ("ToolSelection",),
+    "codenav.session.session": ("Session",),
     "codenav.toolgraph.graph": ("ToolGraph",),
-    "codenav.usage": ("Usage",),
+    "codenav.core.usage": ("Usage",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

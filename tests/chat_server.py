@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from codenav.actions import Action
-from codenav.models.scripted import read_script
-from codenav.usage import estimate_tokens
+from codenav.agents.models.scripted import read_script
+from codenav.core.actions import Action
+from codenav.core.usage import estimate_tokens
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from codenav.encoders.weights import write_weights
+from codenav.retrieval.encoders.weights import write_weights
 
 WIDTH, INNER, LAYERS, HEADS, PLACES = 16, 32, 2, 2, 24
 

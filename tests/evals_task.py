@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Action, Code, CodeSummary, Done, Search
+from codenav.agents.models import ScriptedModel
+from codenav.core.actions import Action, Code, CodeSummary, Done, Search
 from codenav.evals.task import Attempt, Column, Mode, Sample, Setting
-from codenav.models import ScriptedModel
 
 CODE = '''
 """A shop."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.blocks import beside_best, named
+from codenav.core.blocks import beside_best, named
 
 
 @pytest.mark.parametrize(

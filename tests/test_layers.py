@@ -8,43 +8,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "codenav"
 
-BASE = {
-    "actions", "blocks", "cancelling", "config", "errors", "events", "execution", "limits", "messages", "options",
-    "protocols", "secrets", "system", "tool_selection", "traces", "usage",
-}  # fmt: skip
-PARTS = {
-    "broker", "checkers", "encoders", "episodes", "indexers", "judges", "models", "retrieval", "retriever",
-    "sandboxes", "schemas", "selection", "toolgraph", "tools",
-}  # fmt: skip
-JOINTS = ["indexing", "navigation", "graphs", "running", "session", "api"]
-"""Layer 4, where the parts meet: each may import those before it."""
-BELOW_JOINTS = {"base", *PARTS, "environments", "agents"}
-MAY_IMPORT: dict[str, set[str]] = {
-    "base": set(),
-    **{part: {"base"} for part in PARTS},
-    # `schemas`: that of the tool set file; it imports the base alone.
-    "tools": {"base", "schemas"},
-    # The normalised form of tool specifications and its readers.
-    "broker": {"base", "tools"},
-    "indexers": {"base", "tools"},
-    # Words, their stems and their shipped vectors.
-    "retriever": {"base", "retrieval"},
-    "environments": {"base"},
-    "agents": {"base"},
-    **{joint: BELOW_JOINTS | set(JOINTS[:place]) for place, joint in enumerate(JOINTS)},
-    "evals": {"base", *JOINTS, "agents", "environments", "episodes", "judges", "models"},
-    "cli": BELOW_JOINTS | {*JOINTS, "evals", "server"},
-    "server": BELOW_JOINTS | {*JOINTS, "evals"},
-    # The package itself: its lazy public names.
-    "": BELOW_JOINTS | set(JOINTS),
+LOW = {"core"}
+MIDDLE = {"agents", "environments", "episodes", "indexers", "sandboxes", "tools"}
+ROOMS: dict[str, set[str]] = {
+    "core": set(),
+    "sandboxes": LOW,
+    "environments": LOW,
+    "agents": LOW,
+    "episodes": LOW,
+    "tools": LOW,
+    "indexers": LOW | {"tools"},
+    "retrieval": LOW | {"indexers", "tools"},
+    "navigation": LOW | {"indexers", "retrieval", "tools"},
+    "toolgraph": LOW | {"environments", "episodes", "indexers", "navigation", "retrieval", "tools"},
+    "session": LOW | MIDDLE | {"navigation", "retrieval", "toolgraph"},
+    "evals": LOW | {"agents", "environments", "episodes", "retrieval", "session"},
+    "cli": LOW | MIDDLE | {"evals", "navigation", "retrieval", "session", "toolgraph"},
 }
+"""The thirteen rooms, from the lowest, and what each may import."""
 
 
-def part_of(module: str) -> str:
-    """The row of MAY_IMPORT for `codenav.x.y`."""
+def room_of(module: str) -> str:
+    """The room of `codenav.x.y`."""
     name = module.split(".")[1] if "." in module else ""
-    if name in BASE:
-        return "base"
     return "cli" if name == "__main__" else name
 
 
@@ -69,18 +55,21 @@ def modules() -> dict[str, Path]:
     return found
 
 
+def test_every_folder_is_a_room() -> None:
+    rooms = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms == set(ROOMS)
+
+
 def test_no_arrow_points_up() -> None:
     wrong = []
     for module, path in modules().items():
-        own = part_of(module)
+        own = room_of(module)
         for name in imports_of(path):
-            if name.split(".")[0] != "codenav":
+            target = room_of(name)
+            # The package itself: its lazy public names (from any room), and its version (for any room).
+            if name.split(".")[0] != "codenav" or name == "codenav.__version__" or own in ("", target):
                 continue
-            target = part_of(name)
-            # `from codenav import __version__`: a constant of the package, no part.
-            if name == "codenav.__version__" or target == own:
-                continue
-            if target not in MAY_IMPORT[own]:
+            if target not in ROOMS[own]:
                 wrong.append(f"{module} imports {name}")
     assert not wrong, wrong
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.broker.broker import Broker
-from codenav.execution import ToolCall
-from codenav.options import ToolOptions
+from codenav.core.execution import ToolCall
+from codenav.core.options import ToolOptions
+from codenav.tools.broker.broker import Broker
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.state_files import write_state
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
 from codenav.agents.history import History
 from codenav.agents.mending import MENDED, names_left, with_imports
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import compose
-from codenav.errors import ContextOverflow, ModelFailed, UsageError
-from codenav.messages import Completion, Sampling
-from codenav.protocols import Environment, Model
-from codenav.system.bounded import Deadline
-from codenav.usage import Usage
+from codenav.core.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
+from codenav.core.errors import ContextOverflow, ModelFailed, UsageError
+from codenav.core.messages import Completion, Sampling
+from codenav.core.protocols import Environment, Model
+from codenav.core.system.bounded import Deadline
+from codenav.core.usage import Usage
 
 LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32768 (docs/models.md)"
 

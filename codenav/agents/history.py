@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from codenav.actions import Step, Unreadable
-from codenav.messages import Message
-from codenav.usage import estimate_tokens
+from codenav.core.actions import Step, Unreadable
+from codenav.core.messages import Message
+from codenav.core.usage import estimate_tokens
 
 UNREADABLE_CHARACTERS = 1000
 """Characters kept of an answer without a valid action: enough to see what was wrong with its form."""

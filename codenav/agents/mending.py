@@ -7,9 +7,9 @@ import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from codenav.actions import CodeObservation, Offer, Step
-from codenav.execution import ExecutionError
-from codenav.system.syntax import parsed
+from codenav.core.actions import CodeObservation, Offer, Step
+from codenav.core.execution import ExecutionError
+from codenav.core.system.syntax import parsed
 
 MENDED = "Mended by rule: {}."
 """What the record says of a mend, beside the thought of the model."""

@@ -7,9 +7,9 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from codenav.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction
 from codenav.agents.plain import find_plain
 from codenav.agents.tags import Found, find_actions
+from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction
 
 _SYNONYMS = {
     "search": ("es_search", "search_code", "code_search", "retrieve", "retrieval", "query", "find"),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.protocols import Environment
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.protocols import Environment
 
 FILES = Path(__file__).with_name("prompts")
 OVERVIEW = "overview"

@@ -10,11 +10,11 @@ import click
 from codenav.cli.options import Seconds, default_of, sandbox_options, with_options
 from codenav.cli.sections import section
 from codenav.cli.tool_options import tool_options
-from codenav.config import load_config
-from codenav.options import PROFILES
+from codenav.core.config import load_config
+from codenav.core.options import PROFILES
 
 if TYPE_CHECKING:
-    from codenav.limits import Limits
+    from codenav.core.limits import Limits
 
 base_url_option = click.option(
     "--base-url", metavar="URL", help="OpenAI-compatible server. The key is read from OPENAI_API_KEY."

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 import click
 
 from codenav.cli.display import paused
-from codenav.system.terminal_text import neutral
+from codenav.core.system.terminal_text import neutral
 
 
 def confirm(question: str) -> bool:

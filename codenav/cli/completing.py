@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from codenav.errors import CodeNavError
+from codenav.core.errors import CodeNavError
 
 EPISODES = 50
 """Number of newest episodes offered. Older ones can be typed."""
@@ -31,7 +31,7 @@ def episodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """Complete with `last` and the ids of the newest episodes, each with its request."""
     found = {"last": "the newest one"}
     with contextlib.suppress(CodeNavError, OSError):
-        from codenav.config import episodes_dir
+        from codenav.core.config import episodes_dir
         from codenav.episodes.store import EpisodeStore
 
         for row in EpisodeStore(episodes_dir()).list(EPISODES):
@@ -41,7 +41,7 @@ def episodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete with the names of the schemas."""
-    from codenav.schemas import names
+    from codenav.core.schemas import names
 
     return list(_items(dict.fromkeys(names()), incomplete))
 
@@ -50,7 +50,7 @@ def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     """Complete with the models of the catalogue, each with its title."""
     found: dict[str, str] = {}
     with contextlib.suppress(CodeNavError, OSError):
-        from codenav.models.local.catalogue import entries
+        from codenav.agents.models.local.catalogue import entries
 
         found = {entry.name: entry.title for entry in entries().values()}
     return list(_items(found, incomplete))
@@ -78,8 +78,8 @@ def _items(found: dict[str, str | None] | dict[str, str], incomplete: str) -> It
 def _indexed() -> Iterable[str]:
     """Yield the indexed sources as they are typed: packages without their version."""
     with contextlib.suppress(CodeNavError, OSError):
-        from codenav.config import indexes_dir
-        from codenav.retrieval.catalog import list_indexes
+        from codenav.core.config import indexes_dir
+        from codenav.retrieval.embedded.catalog import list_indexes
 
         for stored in list_indexes(indexes_dir()):
             yield stored.source.partition("@")[0] if stored.source.startswith("pkg:") else stored.source
@@ -87,8 +87,8 @@ def _indexed() -> Iterable[str]:
 
 def _installed(python: str | None) -> Iterable[str]:
     with contextlib.suppress(CodeNavError, OSError):
-        from codenav.config import load_config
-        from codenav.system.interpreter import find_interpreter, normalise
+        from codenav.core.config import load_config
+        from codenav.core.system.interpreter import find_interpreter, normalise
 
         for name, _ in find_interpreter(python or load_config().python or None).distributions:
             yield f"pkg:{normalise(name)}"

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codenav.actions import Step, SummaryObservation
 from codenav.cli import steps
 from codenav.cli.options import counted, say, store_of
-from codenav.events import Acted, Called, Event, Observed, RunEnded, RunStarted
-from codenav.system.terminal_text import flattened
+from codenav.core.actions import Step, SummaryObservation
+from codenav.core.events import Acted, Called, Event, Observed, RunEnded, RunStarted
+from codenav.core.system.terminal_text import flattened
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

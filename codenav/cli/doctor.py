@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, json_option, print_json, python_option, say, sized
-from codenav.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured
+from codenav.core.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured
 
 if TYPE_CHECKING:
-    from codenav.config import Config
+    from codenav.core.config import Config
 
 LEAST_FREE = 1 << 30
 """Bytes. The index of the largest package that was tried (transformers, 88,000 blocks) takes 60 MB."""
@@ -111,7 +111,7 @@ def _guarded(name: str, check: Callable[[], Row], *, needed: bool = False) -> Ro
 
 
 def _configuration() -> Row:
-    from codenav.config import config_file, load_config
+    from codenav.core.config import config_file, load_config
 
     load_config()
     path = config_file()
@@ -120,7 +120,7 @@ def _configuration() -> Row:
 
 def _settings() -> Config:
     """Return the configuration, or the defaults if it cannot be read, which has a row of its own."""
-    from codenav.config import Config, load_config
+    from codenav.core.config import Config, load_config
 
     try:
         return load_config()
@@ -129,7 +129,7 @@ def _settings() -> Config:
 
 
 def _python(named: str | None) -> Row:
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.system.interpreter import find_interpreter
 
     found = find_interpreter(named or _settings().python or None)
     own = ".".join(map(str, sys.version_info[:3]))
@@ -150,8 +150,8 @@ def _process() -> Row:
 
 def _docker(others: bool) -> Row:
     """Check Docker. If `others` is set bubblewrap works, and Docker is not needed."""
+    from codenav.core.system.docker_engine import engine_listens, host
     from codenav.sandboxes import diagnose
-    from codenav.system.docker_engine import engine_listens, host
 
     name, needed = "docker", not others
     if not engine_listens():
@@ -165,7 +165,7 @@ def _docker(others: bool) -> Row:
 def _checkers() -> Row:
     from importlib import metadata
 
-    from codenav.checkers.mypy_runs import bounds, installed, untried
+    from codenav.environments.checkers.mypy_runs import bounds, installed, untried
 
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("black", "flake8", "mypy"))
     trouble = untried(installed())
@@ -199,7 +199,7 @@ def _tools() -> Row:
 
 
 def _model(named: str | None, base_url: str | None) -> Row:
-    from codenav.models import model_name, probe
+    from codenav.agents.models import model_name, probe
 
     config = _settings()
     server = base_url or config.base_url
@@ -215,7 +215,7 @@ def _model(named: str | None, base_url: str | None) -> Row:
 
 def _servers() -> Row:
     """Name the model servers that already run on this machine."""
-    from codenav.models.neighbours import PORTS, neighbours
+    from codenav.agents.models.neighbours import PORTS, neighbours
 
     found = list(neighbours())
     if not found:
@@ -227,7 +227,7 @@ def _servers() -> Row:
 
 def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:
     """Try what a model can do, with one row for each thing."""
-    from codenav.models import ChatModel, LocalModel, open_model
+    from codenav.agents.models import ChatModel, LocalModel, open_model
 
     config = _settings()
     try:
@@ -249,8 +249,8 @@ def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:
 
 def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
     """Check a service of searches by two texts."""
-    from codenav.running.services import Services
-    from codenav.system.terminal_text import shown_url
+    from codenav.core.system.terminal_text import shown_url
+    from codenav.session.services import Services
 
     settings = _settings().selection(
         embeddings=embeddings, rerank_url=rerank_url, rewrite="", rerank_trigger=0, rerank_failure="abort"
@@ -262,7 +262,7 @@ def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
 
 
 def _disk() -> Row:
-    from codenav.config import episodes_dir, indexes_dir
+    from codenav.core.config import episodes_dir, indexes_dir
 
     details = []
     for folder in dict.fromkeys([indexes_dir().parent, episodes_dir().parent]):
@@ -278,7 +278,7 @@ def _disk() -> Row:
 
 
 def _episodes() -> Row:
-    from codenav.config import episodes_dir
+    from codenav.core.config import episodes_dir
     from codenav.episodes.removal import size_of
     from codenav.episodes.store import EpisodeStore
 

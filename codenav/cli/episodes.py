@@ -45,7 +45,7 @@ def list_episodes(limit: int, whole: bool, as_json: bool) -> None:
       codenav episodes list --limit 5
       codenav episodes list --all
     """
-    from codenav.config import episodes_dir
+    from codenav.core.config import episodes_dir
     from codenav.episodes.store import EpisodeStore
 
     rows = EpisodeStore(episodes_dir()).list(limit or None, evals=whole)
@@ -53,9 +53,9 @@ def list_episodes(limit: int, whole: bool, as_json: bool) -> None:
         print_json([row.to_dict() for row in rows])
         return
     from codenav.cli.steps import Room
-    from codenav.events import Status
-    from codenav.execution import REPRODUCED
-    from codenav.system.terminal_text import flattened
+    from codenav.core.events import Status
+    from codenav.core.execution import REPRODUCED
+    from codenav.core.system.terminal_text import flattened
 
     room = Room.of_terminal() if sys.stdout.isatty() else Room()
     for row in rows:
@@ -88,9 +88,9 @@ def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
       codenav episodes show 20261121 --json
       codenav episodes show last --prompt
     """
-    from codenav.api import load_episode
     from codenav.cli.steps import Room
     from codenav.cli.transcript import transcript
+    from codenav.session.api import load_episode
 
     result = load_episode(episode)
     if as_json:
@@ -118,7 +118,7 @@ def export(episode: str, notebook: Path | None, script: Path | None, record: Pat
     """
     if not (notebook or script or record):
         raise click.UsageError("name at least one of --notebook, --script, --record.")
-    from codenav.api import load_episode
+    from codenav.session.api import load_episode
 
     result = load_episode(episode)
     written = {}
@@ -161,10 +161,10 @@ def remove(episodes: tuple[str, ...], older_than: float | None, keep: int | None
     """
     if [bool(episodes), older_than is not None, keep is not None].count(True) != 1:
         raise click.UsageError("name episodes, or give one of --older-than and --keep.")
-    from codenav.config import episodes_dir
+    from codenav.core.config import episodes_dir
     from codenav.episodes import removal
     from codenav.episodes.store import EpisodeStore
-    from codenav.graphs.beside import forget_episodes
+    from codenav.toolgraph.beside import forget_episodes
 
     store = EpisodeStore(episodes_dir())
     if episodes:

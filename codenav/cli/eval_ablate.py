@@ -10,7 +10,7 @@ import click
 from codenav.cli.eval_options import factory_options, run_keywords, run_options, task_options
 from codenav.cli.options import print_json, say
 from codenav.cli.sections import SectionedCommand
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 
 @click.command("ablate", cls=SectionedCommand)

@@ -46,12 +46,12 @@ def command(
         raise click.UsageError(f"{len(runs)} runs: one run is judged, or two are compared.")
     if len({run.resolve() for run in runs}) < len(runs):
         raise click.UsageError("the two runs are one: name another one, or judge it alone.")
-    from codenav.config import load_config
+    from codenav.agents.models import open_model
+    from codenav.core.config import load_config
+    from codenav.evals.judge import Judge, Winner
     from codenav.evals.judges import FAIL, PASS, judge_pair, judge_run
     from codenav.evals.recorded import Recorded
     from codenav.evals.verdicts import Kept, Labels
-    from codenav.judges import Judge, Winner
-    from codenav.models import open_model
 
     words = [PASS, FAIL] if len(runs) == 1 else [winner.value for winner in Winner]
     people = Labels.read(labels, words=words) if labels else None
@@ -81,9 +81,9 @@ def _show(done: int, total: int) -> None:
 
 
 def _print(made: Judgement) -> None:
+    from codenav.core.system.terminal_text import flattened
     from codenav.evals.figures import cell
     from codenav.evals.verdicts import UNREADABLE
-    from codenav.system.terminal_text import flattened
 
     counts, rate = made.counts(), made.rate()
     say(f"judge        {made.judge}")

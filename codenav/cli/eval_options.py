@@ -18,7 +18,7 @@ from codenav.cli.options import (
     with_options,
 )
 from codenav.cli.sections import Decorator
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 FOLDER = click.Path(path_type=Path)
 NAMED_LEVELS = {

@@ -10,7 +10,7 @@ import click
 from codenav.cli.eval_options import FOLDER, factory_options, task_options
 from codenav.cli.options import python_option, say
 from codenav.cli.sections import SectionedCommand
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 
 @click.command("prepare", cls=SectionedCommand)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.options import counted, say
+from codenav.core.system.terminal_text import flattened
 from codenav.evals.results import ERROR, Result
-from codenav.system.terminal_text import flattened
 
 if TYPE_CHECKING:
     from codenav.evals.runner import Progress, Run

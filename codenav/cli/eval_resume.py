@@ -9,7 +9,7 @@ import click
 
 from codenav.cli.eval_options import FOLDER
 from codenav.cli.options import counted, json_option, print_json
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 
 @click.command("resume")
@@ -78,9 +78,9 @@ def command(
 
 def resumed(settings: Any, place: Any) -> dict[str, Any]:
     """Return the keywords of a session that the head of a run holds."""
+    from codenav.core.execution import Resources
+    from codenav.core.limits import Limits
     from codenav.evals.settings import PLACE, EvalKeywords
-    from codenav.execution import Resources
-    from codenav.limits import Limits
 
     names = [name for name in EvalKeywords.__annotations__ if name not in PLACE]
     kept = {name: settings[name] for name in names if settings.get(name) is not None}

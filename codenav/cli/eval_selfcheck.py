@@ -11,7 +11,7 @@ import click
 from codenav.cli.eval_options import factory_options, task_options
 from codenav.cli.options import json_option, print_json, python_option, say
 from codenav.cli.sections import SectionedCommand
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 
 @click.command("selfcheck", cls=SectionedCommand)

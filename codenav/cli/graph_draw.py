@@ -8,8 +8,8 @@ import click
 
 from codenav.cli.graph_files import graph_of, graph_options, node_of
 from codenav.cli.options import counted, json_option, print_json, say
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.system.atomic_files import write_whole
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.atomic_files import write_whole
 
 ENDINGS = (".html", ".svg", ".png")
 
@@ -61,7 +61,7 @@ def command(
     """
     if hops is not None and not around:
         raise click.UsageError("--hops goes with --around NAME.")
-    from codenav.toolgraph.scene import scene_of
+    from codenav.toolgraph.pictures.scene import scene_of
 
     ending = out.suffix.lower()
     if out.is_dir():
@@ -75,15 +75,15 @@ def command(
     title = f"{name}: around {around}" if around else name
     scene = scene_of(graph, title, around=around, hops=hops or 1, most=nodes)
     if ending == ".html":
-        from codenav.toolgraph.picture_html import html
+        from codenav.toolgraph.pictures.html import html
 
         data = html(scene).encode()
     elif ending == ".svg":
-        from codenav.toolgraph.picture_svg import svg
+        from codenav.toolgraph.pictures.svg import svg
 
         data = svg(scene).encode()
     else:
-        from codenav.toolgraph.picture_png import png
+        from codenav.toolgraph.pictures.png import png
 
         data = png(scene)
     try:

@@ -10,7 +10,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import python_option, with_options
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from codenav.toolgraph.graph import ToolGraph
@@ -45,13 +45,13 @@ def graph_of(source: str | None, path: Path | None, python: str | None) -> tuple
     if (source is None) == (path is None):
         raise UsageError("name one graph", hint="--on SOURCE for the one of a source, or --graph FILE")
     if path is not None:
-        from codenav.graphs.files import read_graph
+        from codenav.toolgraph.files import read_graph
 
         return read_graph(path), path.stem
-    from codenav.config import load_config
-    from codenav.graphs.folders import GraphFolder, graphs_dir
+    from codenav.core.config import load_config
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.indexers.sources import key_of
-    from codenav.system.interpreter import find_interpreter
+    from codenav.toolgraph.folders import GraphFolder, graphs_dir
 
     assert source is not None
     key = key_of(source, find_interpreter(python or load_config().python or None))
@@ -68,9 +68,9 @@ def node_of(graph: ToolGraph, name: str, source: str | None, python: str | None)
     """
     if not name or source is None or any(f".{id}".endswith(f".{name}") for id in graph.nodes):
         return name
-    from codenav.errors import CodeNavError
+    from codenav.core.errors import CodeNavError
+    from codenav.core.traces import callable_name
     from codenav.navigation import verbs
-    from codenav.traces import callable_name
 
     try:
         found = verbs.show(name, on=source, python=python)

@@ -80,11 +80,11 @@ def command(
       codenav graph sample --on pkg:networkx --kind chain -n 2..4 --count 20
       codenav graph sample --on openapi:shop.yaml --kind dag --model gpt-5 > requests.jsonl
     """
-    from codenav.config import load_config
-    from codenav.errors import ModelFailed, UsageError
-    from codenav.graphs.descriptions import described
-    from codenav.models import open_model
+    from codenav.agents.models import open_model
+    from codenav.core.config import load_config
+    from codenav.core.errors import ModelFailed, UsageError
     from codenav.toolgraph.back_instruction import DRAWS, BackInstruction
+    from codenav.toolgraph.descriptions import described
     from codenav.toolgraph.sampling import Sampler, Shape
 
     shape = Shape(kind)

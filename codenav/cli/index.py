@@ -14,15 +14,15 @@ from codenav.cli.options import counted, json_option, one_line, print_json, pyth
 from codenav.cli.sections import SectionedCommand
 from codenav.cli.tool_options import secret_option
 from codenav.cli.tool_sources import private_option, states_of
-from codenav.options import ToolOptions
-from codenav.system.terminal_text import few
+from codenav.core.options import ToolOptions
+from codenav.core.system.terminal_text import few
 from codenav.tools.places import is_tools
 from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
-    from codenav.blocks import IndexStats
-    from codenav.indexing.watching import Update
-    from codenav.options import StoreKeywords
+    from codenav.core.blocks import IndexStats
+    from codenav.core.options import StoreKeywords
+    from codenav.retrieval.watching import Update
 
 NAMED = 3
 """Most files named in the line of an update. `--json` has all of them."""
@@ -93,8 +93,8 @@ def _index(
     *,
     title: str = "",
 ) -> dict[str, Any]:
-    from codenav import api
     from codenav.cli.display import indexing, notice
+    from codenav.session import api
 
     spec = f"name:{name}" if name else sources[0]
     with (
@@ -133,7 +133,7 @@ def _watch(
 ) -> None:
     """Follow the sources until the user ends it, which is not an error: exit code 0."""
     from codenav.cli.display import indexing, notice
-    from codenav.indexing.watching import watch
+    from codenav.retrieval.watching import watch
 
     with indexing(", ".join(sources)) as progress:
         watching = watch(

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from codenav.events import Acted, Event, Observed, RunEnded, RunStarted
-from codenav.messages import Heard
-from codenav.system.terminal_text import neutral
+from codenav.core.events import Acted, Event, Observed, RunEnded, RunStarted
+from codenav.core.messages import Heard
+from codenav.core.system.terminal_text import neutral
 
 TICK = 0.25
 """Seconds between two updates of the line."""

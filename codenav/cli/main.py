@@ -17,7 +17,7 @@ import click
 from codenav import __version__
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import say
-from codenav.errors import CodeNavError
+from codenav.core.errors import CodeNavError
 
 COMMANDS = {
     "index": "index",

@@ -38,7 +38,7 @@ def command(name: str | None, source: Path | None) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
-    from codenav.models.local import catalogue, getting
+    from codenav.agents.models.local import catalogue, getting
 
     entry = catalogue.find(name.removeprefix("local:")) if name else catalogue.usual()
     with Progress(

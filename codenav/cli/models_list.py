@@ -10,8 +10,8 @@ import click
 from codenav.cli.options import json_option, print_json, say
 
 if TYPE_CHECKING:
-    from codenav.models.local.catalogue import Entry
-    from codenav.models.local.serving import Server
+    from codenav.agents.models.local.catalogue import Entry
+    from codenav.agents.models.local.serving import Server
 
 
 @click.command("list")
@@ -24,7 +24,7 @@ def command(as_json: bool) -> None:
       codenav models list
       codenav models list --json
     """
-    from codenav.models.local import catalogue, serving
+    from codenav.agents.models.local import catalogue, serving
 
     entries, servers = catalogue.entries().values(), serving.running()
     rows = [row_of(entry, servers) for entry in entries]

@@ -17,7 +17,7 @@ def command(name: str) -> None:
     Examples:
       codenav models remove qwen2.5-coder-1.5b
     """
-    from codenav.models.local import catalogue, getting, serving
+    from codenav.agents.models.local import catalogue, getting, serving
 
     entry = catalogue.find(name.removeprefix("local:"))
     serving.stop(entry.path)

@@ -20,7 +20,7 @@ def command(name: str, as_json: bool) -> None:
       codenav models show qwen2.5-coder-1.5b
       codenav models show qwen2.5-coder-7b --json
     """
-    from codenav.models.local import catalogue, serving
+    from codenav.agents.models.local import catalogue, serving
 
     row = row_of(catalogue.find(name.removeprefix("local:")), serving.running())
     if as_json:

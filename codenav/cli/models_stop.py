@@ -17,7 +17,7 @@ def command() -> None:
     Examples:
       codenav models stop
     """
-    from codenav.models.local import serving
+    from codenav.agents.models.local import serving
 
     stopped = serving.stop()
     for name in stopped:

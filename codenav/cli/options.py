@@ -14,13 +14,13 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.sections import Decorator, section
-from codenav.config import Config, load_config
-from codenav.options import STORES, SandboxOptions, StoreKeywords
-from codenav.system.terminal_text import neutral
+from codenav.core.config import Config, load_config
+from codenav.core.options import STORES, SandboxOptions, StoreKeywords
+from codenav.core.system.terminal_text import neutral
 
 if TYPE_CHECKING:
-    from codenav.blocks import CodeBlock
-    from codenav.execution import Resources
+    from codenav.core.blocks import CodeBlock
+    from codenav.core.execution import Resources
 
 
 def long_option(kind: Any, name: str) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def show(prompts: Path | None, as_json: bool) -> None:
       codenav prompt show --prompts my-prompts/
     """
     from codenav.agents.prompts import prompt_folder, template
-    from codenav.config import load_config
+    from codenav.core.config import load_config
 
     text = template(prompts or prompt_folder(load_config().prompts or None))
     if as_json:

@@ -23,14 +23,14 @@ from codenav.cli.options import (
 )
 from codenav.cli.sections import SectionedCommand, section
 from codenav.cli.selection_options import selection_options
-from codenav.errors import CodeNavError, UsageError
-from codenav.system.terminal_text import flattened
+from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.system.terminal_text import flattened
 
 if TYPE_CHECKING:
     from codenav.cli.display import RunDisplay
     from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
-    from codenav.session import Session
+    from codenav.session.session import Session
 
 T = TypeVar("T")
 FAILED_LINES = 10
@@ -151,8 +151,8 @@ def _read_request() -> str:
 
 
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
-    from codenav.api import RunKeywords, open_session
     from codenav.cli import asking, display
+    from codenav.session.api import RunKeywords, open_session
 
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     plain = {name: value for name, value in options.items() if name in RunKeywords.__annotations__}
@@ -214,7 +214,7 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
 
 def _stored(result: EpisodeResult) -> EpisodeResult:
     """Return the episode from its record, with secrets masked, or as it is if the record cannot be read."""
-    from codenav.api import load_episode
+    from codenav.session.api import load_episode
 
     try:
         return load_episode(result.id)

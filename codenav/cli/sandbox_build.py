@@ -11,9 +11,9 @@ import click
 from codenav.cli.options import counted, json_option, on_option, one_line, print_json, python_option, say
 
 if TYPE_CHECKING:
+    from codenav.core.system.interpreter import Interpreter
     from codenav.indexers.sources import Source
     from codenav.sandboxes.images import CodeBase
-    from codenav.system.interpreter import Interpreter
 
 SHOWN = 5
 """Most left-out files that are named. `--json` has all of them."""
@@ -71,9 +71,9 @@ def command(
       codenav sandbox build --on pkg:networkx --base python:3.12-slim --tag graphs
       codenav sandbox build --on . --requirements requirements.txt --apt graphviz
     """
-    from codenav.config import load_config
+    from codenav.core.config import load_config
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes.images import Recipe, build
-    from codenav.system.interpreter import find_interpreter
 
     interpreter = find_interpreter(python or load_config().python or None)
     code, packages = contents(sources, interpreter)
@@ -102,7 +102,7 @@ def command(
 
 def contents(named: Sequence[str], python: Interpreter) -> tuple[list[CodeBase], list[str]]:
     """Return the code bases to copy into the image, and the packages for pip."""
-    from codenav.errors import NotFound
+    from codenav.core.errors import NotFound
     from codenav.indexers.sources import resolve
 
     code: list[CodeBase] = []
@@ -123,10 +123,10 @@ def contents(named: Sequence[str], python: Interpreter) -> tuple[list[CodeBase],
 
 
 def _add(source: Source, python: Interpreter, code: list[CodeBase], packages: list[str]) -> None:
+    from codenav.core.system.interpreter import normalise
     from codenav.indexers.packages import find_package
-    from codenav.running.sandbox_factory import labels_of
     from codenav.sandboxes.images import CodeBase
-    from codenav.system.interpreter import normalise
+    from codenav.session.sandbox_factory import labels_of
 
     if source.tools:
         # Stubs change with their specification: they are bound into each container, and are not part of an image.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from codenav.cli.options import json_option, print_json, python_option, say
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 
 @click.command("check")
@@ -35,9 +35,9 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
       codenav sandbox check docker --image python:3.12-slim
       codenav sandbox check bubblewrap --only N,S2 --json
     """
-    from codenav.execution import SandboxSpec
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes.conformance import run_checks
-    from codenav.system.interpreter import find_interpreter
 
     if backend != "docker" and (image or runtime):
         raise UsageError(f"{backend} has no images and runtimes", hint="codenav sandbox check docker --image NAME")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, say
-from codenav.errors import NotFound, UsageError
-from codenav.execution import Copied
-from codenav.system.terminal_text import neutral
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.execution import Copied
+from codenav.core.system.terminal_text import neutral
 
 if TYPE_CHECKING:
     from codenav.sandboxes.daemon.client import NamedSandbox

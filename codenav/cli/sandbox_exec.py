@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from codenav.cli.options import Seconds, json_option, print_json
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 
 @click.command("exec")

@@ -8,7 +8,7 @@ import click
 
 from codenav.cli.options import json_option, print_json, say
 from codenav.cli.steps import Room, called
-from codenav.execution import ExecutionError, ToolCall
+from codenav.core.execution import ExecutionError, ToolCall
 
 
 @click.command("logs")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, json_option, print_json, say
-from codenav.errors import CodeNavError, Unavailable
+from codenav.core.errors import CodeNavError, Unavailable
 
 if TYPE_CHECKING:
     from codenav.sandboxes.sweeper import Leftover
@@ -59,9 +59,9 @@ def command(dry_run: bool, as_json: bool) -> int:
 @contextlib.contextmanager
 def _found() -> Iterator[list[Leftover]]:
     """Yield the leftovers of this machine and of the engine. They can be removed until the context ends."""
+    from codenav.core.system import docker_engine
     from codenav.sandboxes.daemon import places
     from codenav.sandboxes.sweeper import engine_leftovers, local_leftovers
-    from codenav.system import docker_engine
 
     with contextlib.ExitStack() as open_until_removed:
         leftovers = [*local_leftovers(), *places.leftovers()]

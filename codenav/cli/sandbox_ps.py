@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.options import counted, json_option, print_json, say
-from codenav.errors import CodeNavError
+from codenav.core.errors import CodeNavError
 
 if TYPE_CHECKING:
     from codenav.sandboxes.daemon.places import Record

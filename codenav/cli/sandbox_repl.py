@@ -118,7 +118,7 @@ def _history(terminal: bool) -> Iterator[None]:
     if not terminal:
         yield
         return
-    from codenav.config import home
+    from codenav.core.config import home
 
     try:
         import readline

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli.options import counted, one_line, say
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 if TYPE_CHECKING:
-    from codenav.execution import Execution, Output, ToolCall
+    from codenav.core.execution import Execution, Output, ToolCall
     from codenav.sandboxes.daemon.client import NamedSandbox
 
 _SUFFIXES = {

@@ -63,11 +63,11 @@ def command(**options: Any) -> None:
     """
     from codenav.cli.asking import confirm
     from codenav.cli.sandbox_ps import row_of
-    from codenav.config import load_config
-    from codenav.indexing.source_index import listed
-    from codenav.options import SandboxOptions, ToolOptions, given_of
-    from codenav.running.sandbox_factory import SandboxFactory, checked_work_dir
+    from codenav.core.config import load_config
+    from codenav.core.options import SandboxOptions, ToolOptions, given_of
+    from codenav.retrieval.source_index import listed
     from codenav.sandboxes.daemon import launch, places
+    from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir
     from codenav.tools.reading import asking_with
 
     options["resources"] = resources_of(options)
@@ -83,7 +83,7 @@ def command(**options: Any) -> None:
     spec = factory.spec(checked_work_dir(contained.work_dir))
     name, idle = options["name"], options["idle"]
     if factory.folders:
-        from codenav.running import named_tools
+        from codenav.session import named_tools
 
         described, module = named_tools.described(factory.folders, tools), named_tools.__name__
         name = launch.start(factory.backend, spec, name=name, idle=idle, tools=described, module=module)

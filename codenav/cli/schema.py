@@ -21,7 +21,7 @@ def command(name: str | None) -> None:
       codenav schema episode
       codenav schema toolset
     """
-    from codenav import schemas
+    from codenav.core import schemas
 
     if name is None:
         click.echo("\n".join(schemas.names()))

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from codenav.blocks import Moved
 from codenav.cli.options import (
     block_line,
     no_rerank_option,
@@ -19,6 +18,7 @@ from codenav.cli.options import (
 )
 from codenav.cli.sections import SectionedCommand
 from codenav.cli.selection_options import searching_options, selection_of
+from codenav.core.blocks import Moved
 
 
 @click.command("search", cls=SectionedCommand)
@@ -54,8 +54,8 @@ def command(
     """
     if not query and not request:
         raise click.UsageError("Missing argument 'QUERY', or --request TEXT.")
-    from codenav import api
     from codenav.cli.display import opening
+    from codenav.session import api
 
     rerank = options.pop("rerank") is not False
     services = selection_of(options)

@@ -9,7 +9,7 @@ import click
 
 from codenav.cli.options import Seconds, default_of, long_option, with_options
 from codenav.cli.sections import section
-from codenav.tool_selection import FAILURES, SelectionKeywords, ToolSelection
+from codenav.core.tool_selection import FAILURES, SelectionKeywords, ToolSelection
 
 _ENCODER = section(
     "Ranking",

@@ -12,7 +12,7 @@ from codenav.cli.options import counted, json_option, one_line, print_json, pyth
 from codenav.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
-    from codenav.protocols import Store
+    from codenav.core.protocols import Store
 
 CHECK_HINT = "codenav doctor; if that finds nothing, it is a fault of codenav's: report it with this line"
 
@@ -65,7 +65,7 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
       codenav sources show pkg:networkx
       codenav sources show ./my-repo --json
     """
-    from codenav.indexing.source_index import parts_of, stored_index
+    from codenav.retrieval.source_index import parts_of, stored_index
 
     with closing(_store(options)) as store:
         stats = stored_index(source, python=python, store=store)
@@ -104,7 +104,7 @@ def remove(source: str, python: str | None, as_json: bool, **options: Any) -> No
     Examples:
       codenav sources remove pkg:networkx
     """
-    from codenav.indexing.source_index import remove_index
+    from codenav.retrieval.source_index import remove_index
 
     with closing(_store(options)) as store:
         name = remove_index(source, python=python, store=store)
@@ -125,8 +125,8 @@ def check(as_json: bool, **options: Any) -> int:
       codenav sources check
       codenav sources check --store elasticsearch --elasticsearch-url http://localhost:9200
     """
-    from codenav.config import load_config
-    from codenav.indexing.stores import check_store
+    from codenav.core.config import load_config
+    from codenav.retrieval.stores import check_store
 
     good = True
     rows = []
@@ -141,7 +141,7 @@ def check(as_json: bool, **options: Any) -> int:
 
 
 def _store(options: dict[str, Any]) -> Store:
-    from codenav.config import load_config
-    from codenav.indexing.stores import open_store
+    from codenav.core.config import load_config
+    from codenav.retrieval.stores import open_store
 
     return open_store(load_config().store_options(**store_of(options)))

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codenav.cli.options import counted
-from codenav.system.terminal_text import flattened, neutral, shortened
+from codenav.core.system.terminal_text import flattened, neutral, shortened
 
 if TYPE_CHECKING:
-    from codenav.actions import Action, Step
+    from codenav.core.actions import Action, Step
+    from codenav.core.events import Unfinished
+    from codenav.core.execution import ToolCall
     from codenav.episodes.record import EpisodeResult
-    from codenav.events import Unfinished
-    from codenav.execution import ToolCall
 
 LINES = 12
 """Most lines of a piece of code or an output: most steps have fewer, and a screen still holds three of them."""

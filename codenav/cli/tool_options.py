@@ -9,7 +9,7 @@ import click
 
 from codenav.cli.options import default_of, long_option, with_options
 from codenav.cli.sections import section
-from codenav.options import GATES, LEAST_ANSWER, MOST_ANSWER, ToolOptions
+from codenav.core.options import GATES, LEAST_ANSWER, MOST_ANSWER, ToolOptions
 
 secret_option = click.option(
     *long_option(ToolOptions, "secrets"),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
-    from codenav.blocks import CodeBlock
+    from codenav.core.blocks import CodeBlock
     from codenav.tools.layout import State
     from codenav.tools.model import Operation
 
@@ -38,9 +38,9 @@ def states_of(
         NotFound, Unavailable, StorageFull: as `tools.layout.laid_out`; the variable of a secret is not set.
     """
     from codenav.cli.display import notice
+    from codenav.core.options import ToolOptions
     from codenav.indexers import index_groups
     from codenav.indexers.git import LOOK_AGAIN
-    from codenav.options import ToolOptions
     from codenav.tools import places
     from codenav.tools.layout import laid_out
     from codenav.tools.reading import asking_with

@@ -16,7 +16,7 @@ from codenav.cli import completing
 from codenav.cli.options import json_option, print_json, say
 from codenav.cli.tool_options import allow_option, secret_option, server_option, timeout_option
 from codenav.cli.tool_sources import find_operation, no_refresh_option, operation_of, private_option, states_of
-from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from codenav.tools.model import Operation, Parameter
@@ -70,10 +70,10 @@ def command(
       codenav tools call shop.create_order customer=7 lines='[{"product": 1, "quantity": 2}]' \\
         --on openapi:shop.yaml --secret shop_key=SHOP_KEY --allow write
     """
-    from codenav.broker.broker import Broker
     from codenav.cli import asking
-    from codenav.config import load_config
-    from codenav.options import ToolOptions
+    from codenav.core.config import load_config
+    from codenav.core.options import ToolOptions
+    from codenav.tools.broker.broker import Broker
     from codenav.tools.describing import is_file
     from codenav.tools.state_files import read_spec_of
 

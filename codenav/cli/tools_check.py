@@ -11,12 +11,12 @@ from codenav.cli import completing
 from codenav.cli.agent_options import base_url_option
 from codenav.cli.options import counted, json_option, one_line, print_json, say
 from codenav.cli.tool_options import allow_private_option, secret_option, server_option
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from codenav.broker.checks import Row
-    from codenav.options import ToolOptions
-    from codenav.protocols import Model
+    from codenav.core.options import ToolOptions
+    from codenav.core.protocols import Model
+    from codenav.tools.broker.checks import Row
     from codenav.tools.places import Place
 
 MOST = 20
@@ -60,7 +60,7 @@ def command(
       codenav tools check openapi:shop.yaml --no-network --strict
       codenav tools check openapi:http://localhost:8000/openapi.json --secret shop_key=SHOP_KEY --json
     """
-    from codenav.options import ToolOptions
+    from codenav.core.options import ToolOptions
     from codenav.tools import places
 
     if not places.is_tools(source):
@@ -88,7 +88,7 @@ def command(
 
 
 def _rows(place: Place, options: ToolOptions, *, network: bool, model: Model | None) -> Iterator[Row]:
-    from codenav.broker.checks import DOCUMENT, Row, document_rows, rows
+    from codenav.tools.broker.checks import DOCUMENT, Row, document_rows, rows
     from codenav.tools.layout import laid_out
 
     # Without the network the state that was read last serves for a server; a file is read again in any case.
@@ -109,8 +109,8 @@ def _rows(place: Place, options: ToolOptions, *, network: bool, model: Model | N
 
 
 def _opened(name: str, base_url: str | None) -> Model:
-    from codenav.config import load_config
-    from codenav.models import open_model
+    from codenav.agents.models import open_model
+    from codenav.core.config import load_config
 
     return open_model(name, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
 
@@ -142,7 +142,7 @@ def _summary(found: list[Row]) -> None:
 
 def _show_wanting(place: Place) -> None:
     """Name the tools that a strict run leaves out."""
-    from codenav.errors import NotFound
+    from codenav.core.errors import NotFound
     from codenav.tools import weights
     from codenav.tools.layout import laid_out
 

@@ -35,7 +35,7 @@ def command(source: str, out: Path, no_refresh: bool, allow_private: bool, as_js
       codenav tools stubs openapi:shop.yaml --out ./stubs
       PYTHONPATH=./stubs python -c "from tools.shop import create_order; help(create_order)"
     """
-    from codenav.broker import request
+    from codenav.tools.broker import request
     from codenav.tools.state_files import read_spec_of
     from codenav.tools.written_stubs import write_stubs
 

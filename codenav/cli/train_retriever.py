@@ -65,10 +65,10 @@ def command(
       codenav train-retriever --from docstrings --on pkg:networkx --out ./retriever
       codenav search --request 'Which mugs are in stock?' --on openapi:shop.json --embeddings ./retriever
     """
+    from codenav.agents.models import open_model
     from codenav.cli.display import notice, opening
     from codenav.cli.left_out import tell_unknown, telling_few
-    from codenav.graphs.retrievers import train_retriever
-    from codenav.models import open_model
+    from codenav.toolgraph.retrievers import train_retriever
 
     model = open_model(negatives, base_url=base_url or "", notice=notice) if negatives else None
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from codenav.actions import CodeObservation
 from codenav.cli.steps import Line, Room, begun, called, ended, spent, under_way, unfinished
-from codenav.system.terminal_text import flattened, neutral
+from codenav.core.actions import CodeObservation
+from codenav.core.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
     from codenav.episodes.record import EpisodeResult

@@ -1,4 +1,9 @@
-"""The environments: each answers one kind of action. A new one takes one class and one prompt file."""
+"""Environments: each answers one kind of action. A new one takes one class and one prompt file.
+
+In: an action, and what it works on: an index, a sandbox.
+Out: an observation, no longer than a model can read.
+May import: `core`.
+"""
 
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 
-from codenav.actions import Action, Code, CodeObservation, Draft
-from codenav.cancelling import current_scope
+from codenav.core.actions import Action, Code, CodeObservation, Draft
+from codenav.core.cancelling import current_scope
+from codenav.core.errors import NotFound, SandboxUnavailable, Unavailable
+from codenav.core.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
+from codenav.core.protocols import CallsOfStep, Checker, Sandbox
+from codenav.core.system.bounded import Deadline
+from codenav.core.system.syntax import parsed
 from codenav.environments.drafts import choose
 from codenav.environments.formatting import executed
-from codenav.errors import NotFound, SandboxUnavailable, Unavailable
-from codenav.execution import CheckReport, ExecutionError, Outcome, Ran, Resources
-from codenav.protocols import CallsOfStep, Checker, Sandbox
-from codenav.system.bounded import Deadline
-from codenav.system.syntax import parsed
 
 OBJECT = re.compile(r"<[^<>\n]+ at 0x[0-9a-f]+>\Z")
 """An object as it is printed without a `repr` of its own."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codenav.execution import Execution
+from codenav.core.execution import Execution
 
 _VALUE = re.compile(
     r"(?<![\w.])(?:(?P<number>[-+]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)(?!\.?\w)|[\w.]*\d[\w.]*)"

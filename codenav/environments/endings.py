@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codenav.actions import Action, Ask, AskObservation, CodeSummary, Done, DoneObservation, SummaryObservation
+from codenav.core.actions import Action, Ask, AskObservation, CodeSummary, Done, DoneObservation, SummaryObservation
+from codenav.core.execution import Verdict
+from codenav.core.protocols import Verifier
 from codenav.environments.formatting import summarised
-from codenav.execution import Verdict
-from codenav.protocols import Verifier
 
 GAVE_UP = "FAILED:"
 """Prefix of an answer with which the agent gives up; the reason follows."""

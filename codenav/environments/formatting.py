@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 
-from codenav.blocks import BlockKind, CodeBlock, Instance, SearchResult
-from codenav.execution import CheckReport, Execution, Outcome, ToolCall, Verdict
-from codenav.system.terminal_text import shortened
-from codenav.usage import estimate_tokens
+from codenav.core.blocks import BlockKind, CodeBlock, Instance, SearchResult
+from codenav.core.execution import CheckReport, Execution, Outcome, ToolCall, Verdict
+from codenav.core.system.terminal_text import shortened
+from codenav.core.usage import estimate_tokens
 
 FULL_TOKENS = 1200
 """Tokens of a block shown in full, at most; the median docstring of scientific packages with examples has half."""

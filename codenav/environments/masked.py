@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from codenav.actions import Action, CodeObservation, Observation
-from codenav.protocols import Environment
+from codenav.core.actions import Action, CodeObservation, Observation
+from codenav.core.protocols import Environment
 
 
 class MaskedEnvironment:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codenav.actions import Action, Offer, Search, SearchObservation
-from codenav.blocks import CodeBlock, SearchResult
+from codenav.core.actions import Action, Offer, Search, SearchObservation
+from codenav.core.blocks import CodeBlock, SearchResult
+from codenav.core.errors import QueryTooLarge
+from codenav.core.protocols import Index
 from codenav.environments.ranking import MATCHES, Ranking
-from codenav.errors import QueryTooLarge
-from codenav.protocols import Index
 
 NOTHING = "Nothing was found. Other words may find something."
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, Moved, SearchResult
-from codenav.errors import Cancelled, CodeNavError, RankingFailed
-from codenav.protocols import Bringing, Index, Ranker
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, Moved, SearchResult
+from codenav.core.errors import Cancelled, CodeNavError, RankingFailed
+from codenav.core.protocols import Bringing, Index, Ranker
 
 MATCHES = 100
 """Matches that are ordered again (CodeNav paper, section 3.4: M = 100)."""

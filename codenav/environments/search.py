@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from codenav.actions import Action, Search, SearchObservation
-from codenav.blocks import BlockKind, CodeBlock, Instance, SearchResult
+from codenav.core.actions import Action, Search, SearchObservation
+from codenav.core.blocks import BlockKind, CodeBlock, Instance, SearchResult
+from codenav.core.errors import QueryTooLarge
+from codenav.core.protocols import Index
+from codenav.core.usage import estimate_tokens
 from codenav.environments.formatting import SHOWS, cut_middle, searched
 from codenav.environments.ranking import MATCHES, Ranking
-from codenav.errors import QueryTooLarge
-from codenav.protocols import Index
-from codenav.usage import estimate_tokens
 
 FULL = 3
 """Blocks shown in full per query (CodeNav paper, section 3.4: K = 3)."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from codenav.blocks import CodeBlock, Instance, SearchResult
+from codenav.core.blocks import CodeBlock, Instance, SearchResult
+from codenav.core.execution import ExecutionError, Ran, Resources
+from codenav.core.protocols import CallsOfStep, Checker, Environment, Index, Sandbox, Verifier
 from codenav.environments.code import CodeEnvironment
 from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment, DoneEnvironment
 from codenav.environments.offers import OfferEnvironment, Offering
 from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
-from codenav.execution import ExecutionError, Ran, Resources
-from codenav.protocols import CallsOfStep, Checker, Environment, Index, Sandbox, Verifier
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from codenav.system.syntax import parsed
+from codenav.core.system.syntax import parsed
 
 PRINTS = frozenset({"print", "pprint", "pp", "display"})
 _WRITES = re.compile(r"(write|save|dump|to_)\w*$|^(open|touch|copy|move|rename|mkdir|unlink|remove)$|write$")

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from codenav.core.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
 from codenav.episodes.code import FILES, OURS, OUT, Flow, printed
 from codenav.episodes.files import Content
 from codenav.episodes.outputs import Outputs
 from codenav.episodes.repeats import Repeats, Results, masked
 from codenav.episodes.written_down import Code, Given, Made, files_down, printed_down, values_down
-from codenav.execution import DIFFERS, NOT_COMPARED, Digest, Held, Ran, Verdict
 
 SHOWN = 80
 """Characters of a value in a reason: two values and the sentence around them fit in three lines of a terminal."""

@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Step, Summary
+from codenav.core.actions import Step, Summary
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.events import Status
+from codenav.core.system.atomic_files import write_whole
 from codenav.episodes import needs
 from codenav.episodes.notebook import notebook, visible
 from codenav.episodes.plain import as_script
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.events import Status
-from codenav.system.atomic_files import write_whole
 
 _COLUMNS = (
     "number", "thought", "action", "content", "outcome", "shown", "seconds", "input_tokens", "output_tokens",

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from codenav.protocols import Sandbox
-from codenav.system.bounded import Deadline
+from codenav.core.protocols import Sandbox
+from codenav.core.system.bounded import Deadline
 
 MOST_FILES = 200
 """Files compared in one run."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codenav.system.syntax import parsed
-from codenav.system.terminal_text import few
+from codenav.core.system.syntax import parsed
+from codenav.core.system.terminal_text import few
 
 _TOOLS = ("openapi:", "mcp:", "tools:")
 _STUBS = re.compile(r"/tools/[^/]+/[0-9a-f]{32}/stubs$")

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from codenav.actions import Summary
+from codenav.core.actions import Summary
+from codenav.core.events import Status
 from codenav.episodes import needs
-from codenav.events import Status
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters except tab, line feed and carriage return, and those that change the direction of writing."""

@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codenav.core.execution import Digest, Held, Replayed
 from codenav.episodes.code import labels_of
 from codenav.episodes.figures import Number, Pool, Rounded, numbers_in, words_in
 from codenav.episodes.repeats import READINGS, Repeats, masked
-from codenav.execution import Digest, Held, Replayed
 
 MOST_ATOMS = 400
 """Numbers, and words, of an output that are looked for; further ones are ignored."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import textwrap
 
+from codenav.core.system.syntax import parsed
 from codenav.episodes.code import bound_names
 from codenav.episodes.needs import joined
-from codenav.system.syntax import parsed
 
 _DISPLAY = '''\
 def display(*values):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.actions import CodeObservation, Step, Summary
+from codenav.core.actions import CodeObservation, Step, Summary
+from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.events import Acted, Called, Event, RunEnded, RunStarted, Status, Unfinished
+from codenav.core.limits import Limits
+from codenav.core.system.stored import Document
+from codenav.core.system.terminal_text import flattened
+from codenav.core.usage import Usage
 from codenav.episodes import export
 from codenav.episodes.verify import last_summary, script_from_steps
-from codenav.errors import CodeNavError, UsageError
-from codenav.events import Acted, Called, Event, RunEnded, RunStarted, Status, Unfinished
-from codenav.limits import Limits
-from codenav.system.stored import Document
-from codenav.system.terminal_text import flattened
-from codenav.usage import Usage
 
 FORMAT = 2
 """The version of records and of the document. It changes only with a named migration (docs/record-format.md)."""

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from codenav.core.errors import StorageFull
+from codenav.core.events import Event, Observed, RunEnded, RunStarted
+from codenav.core.secrets.masking import masker
+from codenav.core.system.atomic_files import sync_folder
+from codenav.core.system.closing import Closing
+from codenav.core.system.locks import in_use
+from codenav.core.system.process_identity import Owner
 from codenav.episodes.record import FORMAT
-from codenav.errors import StorageFull
-from codenav.events import Event, Observed, RunEnded, RunStarted
-from codenav.secrets.masking import masker
-from codenav.system.atomic_files import sync_folder
-from codenav.system.closing import Closing
-from codenav.system.locks import in_use
-from codenav.system.process_identity import Owner
 
 EVENTS_FILE = "events.jsonl"
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from codenav.core.errors import StorageFull, UsageError
+from codenav.core.events import Status
+from codenav.core.system.locks import unused
+from codenav.core.system.stored import Document
 from codenav.episodes.store import GOING, EpisodeStore
-from codenav.errors import StorageFull, UsageError
-from codenav.events import Status
-from codenav.system.locks import unused
-from codenav.system.stored import Document
 
 Before = Callable[[Sequence[str]], object]
 """Gets the ids of episodes that are about to be removed, and that nobody uses meanwhile; if it raises, they stay."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from codenav.core.execution import Digest, Held, Replayed
 from codenav.episodes.files import WORDS, Content
-from codenav.execution import Digest, Held, Replayed
 
 LEFT_OUT = "…"
 """What stands for a varying part of a text."""

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from codenav.core.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
+from codenav.core.events import Status
+from codenav.core.system.process_identity import Owner
+from codenav.core.system.stored import Document
 from codenav.episodes.objects import Objects
 from codenav.episodes.record import EpisodeResult, read_line
 from codenav.episodes.recorder import EVENTS_FILE, Recorder
-from codenav.errors import ELSEWHERE, CodeNavError, NotFound, StorageFull, UsageError
-from codenav.events import Status
-from codenav.system.process_identity import Owner
-from codenav.system.stored import Document
 
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 GOING = ".removed-"

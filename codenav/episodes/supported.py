@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from codenav.core.execution import Replayed
 from codenav.episodes.figures import Pool, numbers_in
 from codenav.episodes.outputs import small_reprs
 from codenav.episodes.written_down import Code
-from codenav.execution import Replayed
 
 MOST_TOLD = 8
 """Missing numbers and names that are reported."""

@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.actions import Step, Summary
-from codenav.cancelling import current_scope
+from codenav.core.actions import Step, Summary
+from codenav.core.cancelling import current_scope
+from codenav.core.errors import Cancelled, CodeNavError
+from codenav.core.execution import NOT_COMPARED, Execution, Outcome, Replayed, Verdict
+from codenav.core.protocols import Sandbox, StartSandbox
+from codenav.core.system.bounded import Deadline, OutOfTime
+from codenav.core.system.syntax import parsed
 from codenav.episodes.code import OURS, printed
 from codenav.episodes.compared import Comparison, Left, cut
 from codenav.episodes.files import Mounted, written
 from codenav.episodes.repeats import Repeats, Results
-from codenav.errors import Cancelled, CodeNavError
-from codenav.execution import NOT_COMPARED, Execution, Outcome, Replayed, Verdict
-from codenav.protocols import Sandbox, StartSandbox
-from codenav.system.bounded import Deadline, OutOfTime
-from codenav.system.syntax import parsed
 
 WITNESS_SECONDS = 10.0
 """Seconds for a step that only fails."""

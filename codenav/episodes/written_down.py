@@ -7,9 +7,9 @@ import builtins
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from codenav.core.system.syntax import parsed
 from codenav.episodes.code import PRINTS, base_name, last_name
 from codenav.episodes.figures import Number, Pool, numbers_in
-from codenav.system.syntax import parsed
 
 MAKERS = frozenset({
     "array", "asarray", "DataFrame", "Series", "Index", "from_dict", "from_records", "Decimal", "Fraction", "Counter",

@@ -5,7 +5,9 @@
     run = codenav.evals.run(MyTask(), out="runs/mine", model="gpt-5", jobs=8)
     print(run.table)
 
-A task is a class with samples, a setting and a scorer: see `codenav.evals.Task`.
+In: a task, which is a class with samples, a setting and a scorer (see `codenav.evals.Task`), and a run folder.
+Out: results and reports in that folder.
+May import: `core`, `session`, and what stands beneath a session.
 """
 
 from __future__ import annotations

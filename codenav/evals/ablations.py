@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 
 
 @dataclass(frozen=True)

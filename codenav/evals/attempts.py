@@ -14,18 +14,18 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codenav.actions import Search
-from codenav.api import open_session
+from codenav.core.actions import Search
+from codenav.core.errors import CodeNavError, ContextOverflow, UsageError
+from codenav.core.events import Acted, Event, Observed, Status
+from codenav.core.protocols import Environment, Sandbox
+from codenav.core.system.terminal_text import shortened
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
 from codenav.episodes.record import EpisodeResult
-from codenav.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import plain, shown
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
-from codenav.events import Acted, Event, Observed, Status
-from codenav.protocols import Environment, Sandbox
-from codenav.session import Session
-from codenav.system.terminal_text import shortened
+from codenav.session.api import open_session
+from codenav.session.session import Session
 
 CALLED = "eval.called"
 """Name of the call to the host by which an adapted code base tells of a call of one of its tools."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 UNKNOWN = "unknown"
 """The commit of a folder that is no Git checkout."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.system.stored import Document
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs, wilson
 from codenav.evals.task import Column
-from codenav.system.stored import Document
 
 Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
 Scorer = tuple[Sequence[Column], Aggregate]

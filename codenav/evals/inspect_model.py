@@ -20,12 +20,12 @@ from inspect_ai.model import (
 )
 from inspect_ai.util import LimitExceededError
 
-from codenav.errors import ContextOverflow, LimitReached, ModelUnreachable
+from codenav.agents.models.answers import read_answer
+from codenav.agents.models.scripted import estimated_usage
+from codenav.core.errors import ContextOverflow, LimitReached, ModelUnreachable
+from codenav.core.messages import Completion, Message
+from codenav.core.usage import Usage
 from codenav.evals.settings import SAMPLING
-from codenav.messages import Completion, Message
-from codenav.models.answers import read_answer
-from codenav.models.scripted import estimated_usage
-from codenav.usage import Usage
 
 _FINISHES = {"max_tokens": "length", "model_length": "length", "tool_calls": "stop"}
 _ROLES: dict[str, Callable[..., ChatMessage]] = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}

@@ -25,7 +25,7 @@ from inspect_ai.model import ChatMessage, ModelOutput, get_model
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from codenav.api import index
+from codenav.core.events import Status
 from codenav.environments.formatting import SHOWS
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import World, attempt, checked_samples, unsolved
@@ -36,8 +36,8 @@ from codenav.evals.scores import over_epochs
 from codenav.evals.settings import SAMPLING, completed
 from codenav.evals.task import Mode, Sample
 from codenav.evals.task import Task as Benchmark
-from codenav.events import Status
-from codenav.session import Session
+from codenav.session.api import index
+from codenav.session.session import Session
 
 PREFIX = "codenav/"
 RESULT = "codenav:result"

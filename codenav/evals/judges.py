@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from codenav.cancelling import CancelScope
-from codenav.errors import ModelFailed, UsageError
+from codenav.core.cancelling import CancelScope
+from codenav.core.errors import ModelFailed, UsageError
 from codenav.evals.figures import Figure
+from codenav.evals.judge import Judge, Shown, Winner
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.verdicts import UNREADABLE, Kept, Labels
-from codenav.judges import Judge, Shown, Winner
 
 PASS, FAIL = "pass", "fail"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import Head, RunFolder
 from codenav.evals.scores import wilson

@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from codenav.errors import CodeNavError, UsageError
+from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.options import near_one
 from codenav.evals.task import Task
-from codenav.options import near_one
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.evals import paper
 from codenav.evals.ablations import LEVELS
 from codenav.evals.compared import Compared

@@ -14,15 +14,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.execution import REPRODUCED
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.terminal_text import flattened, neutral
 from codenav.evals.compared import score_of, scores_of
 from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of
 from codenav.evals.report import Report
 from codenav.evals.report_tables import tables_html
 from codenav.evals.results import Result
-from codenav.execution import REPRODUCED
-from codenav.system.atomic_files import write_whole
-from codenav.system.terminal_text import flattened, neutral
 
 LARGEST = 18_000_000
 """Bytes that a page should not exceed: browsers open it in seconds. Texts are cut further until it fits."""

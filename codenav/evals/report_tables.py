@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from codenav.core.system.terminal_text import neutral
 from codenav.evals.compared import Compared
 from codenav.evals.figures import cell
 from codenav.evals.recorded import OUTCOMES
 from codenav.evals.report import Report, RunRow, TaskTable, groups, totals
 from codenav.evals.set_up import recall_lines
-from codenav.system.terminal_text import neutral
 
 
 def tables_html(report: Report) -> str:

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from codenav.core.system.terminal_text import flattened
 from codenav.evals.compared import Compared
 from codenav.evals.figures import cell
 from codenav.evals.paper import EPOCHS
 from codenav.evals.recorded import OUTCOMES
 from codenav.evals.report import Report, RunRow, TaskTable, totals
 from codenav.evals.set_up import recall_lines
-from codenav.system.terminal_text import flattened
 
 Line = Sequence[str]
 """The cells of one line, the label first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.system.stored import Stored
+from codenav.core.system.stored import Stored
 
 ERROR = "error"
 """Status of an attempt that something outside the conversation ended (a model that is down, a sandbox that does not

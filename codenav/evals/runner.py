@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
-from codenav import api
+from codenav.core.errors import Unavailable, UsageError
+from codenav.core.options import StoreKeywords, spelled
+from codenav.core.protocols import Model
 from codenav.episodes.store import EVAL_WORK
-from codenav.errors import Unavailable, UsageError
 from codenav.evals.attempts import Held, Trace, World, attempt, checked_samples, session_for
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, RunFolder
 from codenav.evals.settings import EvalKeywords, MakeModel, Settings, completed, in_shard
 from codenav.evals.task import Mode, Sample, Setting, Task
-from codenav.indexing.source_index import SourceIndex
-from codenav.options import StoreKeywords, spelled
-from codenav.protocols import Model
-from codenav.session import Session
+from codenav.retrieval.source_index import SourceIndex
+from codenav.session import api
+from codenav.session.session import Session
 
 ERRORS_IN_A_ROW = 30
 """Errors in a row after which a run stops: the model or the sandbox is down, and `resume` runs the rest later."""

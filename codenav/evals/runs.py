@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.atomic_files import sync_folder, write_whole
+from codenav.core.system.locks import locked
 from codenav.evals.results import ERROR, Result
-from codenav.system.atomic_files import sync_folder, write_whole
-from codenav.system.locks import locked
 
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""

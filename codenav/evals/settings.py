@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from codenav import __version__
-from codenav.config import load_config
+from codenav.agents.models import model_name
+from codenav.agents.models.chat import MAX_TOKENS
+from codenav.core.config import load_config
+from codenav.core.errors import UsageError
+from codenav.core.execution import Mount, Resources, SettingKeywords
+from codenav.core.limits import Limits
+from codenav.core.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
+from codenav.core.protocols import Model
 from codenav.environments.formatting import SHOWS
-from codenav.errors import UsageError
 from codenav.evals.runs import Head, plain
 from codenav.evals.task import Mode, Sample, Setting
-from codenav.execution import Mount, Resources, SettingKeywords
-from codenav.indexing.source_index import Notice
-from codenav.limits import Limits
-from codenav.models import model_name
-from codenav.models.chat import MAX_TOKENS
-from codenav.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
-from codenav.protocols import Model
+from codenav.retrieval.source_index import Notice
 
 PLACE = ("base_url", "python", "prompts", *(name for name in StoreKeywords.__annotations__ if name != "vectors"))
 """Keywords that change no score, or that name paths of this machine."""

@@ -8,9 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from codenav.core.system.stored import Document
 from codenav.environments import MakeEnvironments, standard_environments
 from codenav.episodes.record import EpisodeResult
-from codenav.system.stored import Document
 
 
 class Mode(StrEnum):

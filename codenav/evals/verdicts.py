@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.core.errors import NotFound, StorageFull, UsageError
 
 UNREADABLE = "unreadable"
 """The verdict of a judge that answered prose twice."""

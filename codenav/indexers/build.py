@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from codenav.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
-from codenav.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
+from codenav.core.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
+from codenav.core.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
+from codenav.core.protocols import WritableIndex
 from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
 from codenav.indexers.public_names import places_in
@@ -17,7 +18,6 @@ from codenav.indexers.read import Reading, Task
 from codenav.indexers.sources import Source
 from codenav.indexers.walk import Found
 from codenav.indexers.workers import readings
-from codenav.protocols import WritableIndex
 
 RACY_SECONDS = 2.0
 """A file changed later than this long before a build is compared by content in the next one: two writes may have the

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_branches import one_branch
 from codenav.indexers.code_draft import Calls, Draft, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES

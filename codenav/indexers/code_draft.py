@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_rules import Rules
 from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Place

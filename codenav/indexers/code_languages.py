@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.code_native import (
     c_class,
     c_declaration,

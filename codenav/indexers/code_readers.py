@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.code_rules import Found, spaced, text_of
 
 if TYPE_CHECKING:

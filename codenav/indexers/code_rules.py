@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision, Run
 from codenav.indexers.code_marks import Mark, Marks
 from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from email import message_from_string
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.usage import estimate_tokens
 from codenav.indexers.headings import Heading, markdown_headings, rst_headings
 from codenav.indexers.place import Place, numbered
-from codenav.usage import estimate_tokens
 
 SECTION_TOKENS = 1_500
 """Tokens. A longer section is split between paragraphs: three hits in full still fit an observation."""

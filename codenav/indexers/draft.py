@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.place import Place
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from codenav.core.system.interpreter import normalise
+from codenav.core.system.syntax import parsed
 from codenav.indexers.walk import language_of
-from codenav.system.interpreter import normalise
-from codenav.system.syntax import parsed
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

@@ -8,10 +8,10 @@ import shutil
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from codenav.config import home
-from codenav.errors import StorageFull, UsageError
+from codenav.core.config import home
+from codenav.core.errors import StorageFull, UsageError
+from codenav.core.system.atomic_files import whole_folder
 from codenav.indexers.walk import language_of, max_bytes
-from codenav.system.atomic_files import whole_folder
 
 
 def unpacked(egg: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 from codenav.indexers.components import script_of
 from codenav.indexers.document_blocks import document_blocks, metadata_blocks
 from codenav.indexers.notebooks import notebook_blocks

@@ -19,11 +19,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from codenav.config import home
-from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.config import home
+from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.system.atomic_files import write_whole
 from codenav.indexers.git_program import Git, GitFailed, locked
 from codenav.indexers.repository import COMMIT, Repository
-from codenav.system.atomic_files import write_whole
 
 LOOK_AGAIN = 600.0
 """Seconds after which a search or a run asks the server again for a branch's commit; `codenav index` always asks."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
-from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.system import locks
 from codenav.indexers.repository import COMMIT, TRANSPORTS, Repository
-from codenav.system import locks
 
 MAX_BYTES = 4_000_000_000
 """Size limit of the data received, and of the files of one commit. The Linux kernel has 0.3 GB (shallow) and 1.6 GB."""

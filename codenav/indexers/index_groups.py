@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.config import home
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.system.atomic_files import write_whole
+from codenav.core.config import home
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.atomic_files import write_whole
 
 PREFIX = "name:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.document_blocks import Section, sections
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.python_blocks import python_blocks

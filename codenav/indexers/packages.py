@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.interpreter import Interpreter, normalise
 from codenav.indexers.editable import parts_of, project_folder, tops_in
 from codenav.indexers.eggs import unpacked
 from codenav.indexers.walk import language_of, unread
-from codenav.system.interpreter import Interpreter, normalise
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from codenav.blocks import BlockKind, CodeBlock, block_id
+from codenav.core.blocks import BlockKind, CodeBlock, block_id
 
 
 @dataclass(frozen=True, slots=True)

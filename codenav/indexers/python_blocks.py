@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.open_brackets import closed_python
 from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, damage
 from codenav.indexers.place import Identity, Place, numbered

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.draft import BlockDraft
 from codenav.indexers.place import Identity, Place, next_id
 from codenav.indexers.python_text import dedent

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codenav.system.syntax import parsed
+from codenav.core.system.syntax import parsed
 
 _TARGETS = r"[^\W\d]\w*(?:[ \t]*,[ \t]*[^\W\d]\w*)*"
 _OWN = re.compile(

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.python_draft import Calls, Draft
 from codenav.indexers.python_formatted import Irregular
 from codenav.indexers.python_lexer import Scan, balance

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.python_draft import Draft
 from codenav.indexers.python_lines import DEPTH
 from codenav.indexers.python_text import literal_text, one_line

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codenav.blocks import CodeBlock, FileState, Packed
+from codenav.core.blocks import CodeBlock, FileState, Packed
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 TRANSPORTS = ("https", "http", "ssh", "file")
 """Transports allowed. Not `ext::` and other helpers, which run commands; not `git://`, which has no authentication."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision
 from codenav.indexers.code_languages import RUST
 from codenav.indexers.code_marks import Marks

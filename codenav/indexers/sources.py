@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from codenav.blocks import FileSkip
-from codenav.errors import NotFound, UsageError
+from codenav.core.blocks import FileSkip
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers import index_groups as named
 from codenav.indexers import repository
 from codenav.indexers.modules import first_paragraph, is_name, modules_in, modules_listed, summary
@@ -22,7 +23,6 @@ from codenav.indexers.roots import Roots, import_roots
 from codenav.indexers.scripts import script_language
 from codenav.indexers.tool_blocks import tool_files
 from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
-from codenav.system.interpreter import Interpreter
 from codenav.tools import places
 from codenav.tools.state_files import OPERATIONS
 

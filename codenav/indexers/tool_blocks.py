@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from codenav.blocks import BlockKind, CodeBlock, FileSkip, LineSpan
-from codenav.errors import UsageError
+from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, LineSpan
+from codenav.core.errors import UsageError
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.walk import Found, max_bytes, reason_of, too_large
 from codenav.tools.state_files import ENDING, OPERATIONS

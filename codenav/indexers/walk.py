@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from codenav.blocks import FileSkip
+from codenav.core.blocks import FileSkip
+from codenav.core.secrets.files import is_secret, is_secret_name, secret_part
 from codenav.indexers.ignore import Ignore, rules_above, rules_of
 from codenav.indexers.scripts import may_be_script, script_language
 from codenav.indexers.work_tree import WorkTree
-from codenav.secrets.files import is_secret, is_secret_name, secret_part
 
 LANGUAGES = {
     ".py": "python", ".pyi": "python", ".pyw": "python", ".pyx": "cython", ".pxd": "cython", ".pxi": "cython",

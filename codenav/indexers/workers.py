@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from codenav.blocks import CodeBlock, Packed
+from codenav.core.blocks import CodeBlock, Packed
 from codenav.indexers.read import Reading, Task, read
 
 MANY_FILES = 200

@@ -1,1 +1,6 @@
-"""Navigation between blocks: the definitions of a name, its callers and callees, and the most central code."""
+"""Navigation between blocks.
+
+In: an index, and a name, a block or a piece of code.
+Out: definitions, callers, callees, outlines, descriptions, offers and hints for a model.
+May import: `core`, `retrieval`, `indexers`, `tools`.
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 
 _NAME = re.compile(r"(?:(?:public|protected|private|virtual)\s+)*((?:[^\W\d]\w*|::|[.\\])+)")
 _HEADS = {

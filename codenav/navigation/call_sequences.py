@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from codenav.core.traces import TracedCall
 from codenav.navigation.called import Callables, Called
 from codenav.navigation.local import dotted_name
-from codenav.traces import TracedCall
 
 MOST_CALLS = 500
 """The most calls of one piece; what follows is left out."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.system.syntax import statements
+from codenav.core.traces import callable_name
 from codenav.navigation.modules import Module
 from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
-from codenav.system.syntax import statements
-from codenav.traces import callable_name
 
 _OPTIONAL = re.compile(r"\bNone\b|\bOptional\b|\btyping\b")
 _STATIC = re.compile(r"^\s*@\s*(?:staticmethod|typing\.staticmethod)\b", re.MULTILINE)

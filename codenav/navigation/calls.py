@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.blocks import BlockKind, CodeBlock
-from codenav.errors import NotFound
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.errors import NotFound
+from codenav.core.protocols import Index
+from codenav.core.system.stored import Document
 from codenav.navigation.local import call_lines
 from codenav.navigation.lookup import Definition, definition, definitions
 from codenav.navigation.names import MATCHES
 from codenav.navigation.resolve import Evidence, Resolution, Resolver
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import MAX_TOKEN
 from codenav.retrieval.aside import is_aside
-from codenav.system.stored import Document
+from codenav.retrieval.query import tree
 
 CANDIDATES = 5
 """The most blocks listed for a called name that several have."""

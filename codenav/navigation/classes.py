@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.protocols import Index
 from codenav.navigation.bases import base_names
 from codenav.navigation.modules import Module, Modules, Thing
 from codenav.navigation.names import family, search_all
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query import tree
 
 Definitions = Sequence[CodeBlock]
 _DEEPEST = 50

@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.protocols import Index
+from codenav.core.system.terminal_text import neutral
 from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.sources import Source
 from codenav.navigation.bounded import cut, within
 from codenav.navigation.centrality import rank
 from codenav.navigation.references import Entry, File, read_files
 from codenav.navigation.tool_description import describe_tools
-from codenav.protocols import Index
 from codenav.retrieval.aside import is_example
-from codenav.system.terminal_text import neutral
 
 CHARACTERS = 2_000
 """Size limit of a description."""

@@ -9,14 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
-from codenav.config import home
+from codenav.core.config import home
+from codenav.core.options import StoreKeywords, spelled
+from codenav.core.system.atomic_files import write_whole
 from codenav.indexers.build import Progress
 from codenav.indexers.sources import Source
-from codenav.indexing.source_index import Notice, On, SourceIndex
 from codenav.navigation import description
 from codenav.navigation.verbs import opened
-from codenav.options import StoreKeywords, spelled
-from codenav.system.atomic_files import write_whole
+from codenav.retrieval.source_index import Notice, On, SourceIndex
 
 RULES = 3
 """Version of the rules in `navigation.description`; descriptions made by another version are made again."""

@@ -7,10 +7,10 @@ import re
 from collections import defaultdict
 from pathlib import PurePosixPath
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.system.syntax import parsed
 from codenav.navigation.call_sequences import FUNCTIONS, Reader
 from codenav.navigation.called import InCode, KnownCallables
-from codenav.system.syntax import parsed
 
 _MARK = re.compile(r"^\s*@\s*(?:pytest(?:_asyncio)?\.)?fixture\b", re.MULTILINE)
 _NAMED = re.compile(r"\bname\s*=\s*[\"'](\w+)[\"']")

@@ -8,11 +8,11 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 
-from codenav.blocks import BlockKind
-from codenav.execution import ExecutionError
+from codenav.core.blocks import BlockKind
+from codenav.core.execution import ExecutionError
+from codenav.core.protocols import Index
+from codenav.core.system.syntax import parsed
 from codenav.navigation.offers import Offers
-from codenav.protocols import Index
-from codenav.system.syntax import parsed
 
 NAMED = 4
 """Names that a hint lists."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.system.syntax import statements
 from codenav.navigation.imports import Import, imports_in
-from codenav.system.syntax import statements
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)")

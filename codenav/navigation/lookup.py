@@ -8,15 +8,15 @@ import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from codenav.blocks import BlockKind, CodeBlock
-from codenav.errors import Ambiguous, NotFound
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.errors import Ambiguous, NotFound
+from codenav.core.protocols import Index
 from codenav.indexers.walk import language_of
 from codenav.navigation import members
 from codenav.navigation.modules import Modules
 from codenav.navigation.names import dotted_path, module_of, place_of, search_all
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
 from codenav.retrieval.aside import is_aside
+from codenav.retrieval.query import tree
 
 LISTED = 20
 """The most candidates that an error message lists."""

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from inspect import cleandoc
 
-from codenav.blocks import BlockKind, CodeBlock, Instance, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, Instance, LineSpan
+from codenav.core.protocols import Index
+from codenav.core.system.syntax import statements
 from codenav.indexers.place import Place
 from codenav.indexers.python_draft import names_to_import
 from codenav.navigation.classes import Classes
 from codenav.navigation.modules import Module, Modules, Thing
 from codenav.navigation.names import dotted_path, module_of, search_all
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
-from codenav.system.syntax import statements
+from codenav.retrieval.query import tree
 
 _STATEMENTS = (BlockKind.ASSIGNMENT, BlockKind.CONDITIONAL)
 _INSTANCE = re.compile(r"[\w.]+\s*(?::[^=\n]+)?=\s*([^\W\d][\w.]*)\(")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.protocols import Index
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.names import dotted_path, module_of, search_all
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query import tree
 
 DEFINED = frozenset({BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.ASSIGNMENT, BlockKind.TOOL})
 """Kinds of blocks that a name can stand for."""

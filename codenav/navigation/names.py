@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from codenav.blocks import CodeBlock
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
+from codenav.core.blocks import CodeBlock
+from codenav.core.protocols import Index
+from codenav.retrieval.query import tree
 
 MATCHES = 10_000
 """The most blocks looked at for one name. The commonest name in transformers (`forward`) has 8,600."""

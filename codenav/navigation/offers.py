@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from codenav.actions import Offer
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.actions import Offer
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.protocols import Index
+from codenav.core.usage import estimate_tokens
 from codenav.navigation.classes import Classes
 from codenav.navigation.lookup import near_names
 from codenav.navigation.members import instance_of
 from codenav.navigation.modules import Modules
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
 from codenav.retrieval.analysis import parts
 from codenav.retrieval.aside import is_aside
+from codenav.retrieval.query import tree
 from codenav.retrieval.stems import STOP, stem
-from codenav.usage import estimate_tokens
 
 KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL, BlockKind.ASSIGNMENT)
 """Kinds of blocks that are offered; an assignment only if it binds an instance of a class of the index."""

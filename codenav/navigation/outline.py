@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.blocks import BlockKind
-from codenav.errors import NotFound
+from codenav.core.blocks import BlockKind
+from codenav.core.errors import NotFound
+from codenav.core.protocols import Index
+from codenav.core.system.terminal_text import neutral
+from codenav.core.usage import estimate_tokens
 from codenav.navigation.centrality import rank
 from codenav.navigation.references import Entry, File, read_files
-from codenav.protocols import Index
-from codenav.system.terminal_text import neutral
-from codenav.usage import estimate_tokens
 
 TOKENS = 1_024
 """Default budget; that of aider's repository map (`--map-tokens`)."""

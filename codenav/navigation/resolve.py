@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.protocols import Index
 from codenav.navigation.classes import Classes, Meant
 from codenav.navigation.local import LocalNames, is_declaration, local_names
 from codenav.navigation.modules import Module, Modules, Outside, Thing
 from codenav.navigation.names import family
-from codenav.protocols import Index
 
 
 class Evidence(StrEnum):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
+from codenav.core.protocols import Index
 from codenav.navigation.bounded import cut, within
-from codenav.protocols import Index
 from codenav.tools.state_files import Summary, read_summary
 
 PURPOSE_SHARE, GROUPS_SHARE = 0.25, 0.4

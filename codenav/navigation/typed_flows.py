@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.navigation.called import KnownCallables, annotations_of
 from codenav.navigation.loaded import LoadedResolver
 

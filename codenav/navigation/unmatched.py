@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from codenav.blocks import CodeBlock, SearchResult
+from codenav.core.blocks import CodeBlock, SearchResult
+from codenav.core.protocols import Index
 from codenav.navigation import lookup
-from codenav.protocols import Index
-from codenav.retrieval import query_tree as tree
-from codenav.retrieval.query import parse
-from codenav.retrieval.query_fields import unknown_fields
+from codenav.retrieval.query import tree
+from codenav.retrieval.query.fields import unknown_fields
+from codenav.retrieval.query.parser import parse
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#)\w+)+")
 _CONDITIONS, _NAMES, _SENTENCES = 6, 3, 5

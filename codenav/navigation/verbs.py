@@ -7,19 +7,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Unpack
 
-from codenav.blocks import CodeBlock
-from codenav.config import load_config
-from codenav.errors import UsageError
+from codenav.core.blocks import CodeBlock
+from codenav.core.config import load_config
+from codenav.core.errors import UsageError
+from codenav.core.options import StoreKeywords, spelled
+from codenav.core.protocols import Index
+from codenav.core.system.interpreter import find_interpreter
 from codenav.indexers.build import Progress
-from codenav.indexing.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
-from codenav.indexing.stores import open_store
 from codenav.navigation import calls, lookup, members
 from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
-from codenav.options import StoreKeywords, spelled
-from codenav.protocols import Index
-from codenav.system.interpreter import find_interpreter
+from codenav.retrieval.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
+from codenav.retrieval.stores import open_store
 
 
 class Shown(list[CodeBlock]):

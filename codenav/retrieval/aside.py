@@ -6,7 +6,7 @@ import os
 import re
 from functools import cache, lru_cache
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 
 _TESTS = (
     r"(?:^|/)(?:tests|javatests|unittests|testsuites?|test[-_]?data|e2e|__tests__|__mocks__|__(?:test)?fixtures__"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 
-from codenav.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
-from codenav.protocols import Index, ScaledIndex
+from codenav.core.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
+from codenav.core.protocols import Index, ScaledIndex
 from codenav.retrieval import scale
 
 

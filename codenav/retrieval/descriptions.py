@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codenav.blocks import NAMED
+from codenav.core.blocks import NAMED
 from codenav.retrieval import analysis, meaning
-from codenav.retrieval import query_tree as tree
 from codenav.retrieval.plan import Best, Constant, Join, Match, Plan, Sequence, Weighted
+from codenav.retrieval.query import tree
 from codenav.retrieval.stems import STOP, stem
 
 STEMMED = (("name_stems", 0.8), ("owner_stems", 1.0), ("summary_stems", 1.0))

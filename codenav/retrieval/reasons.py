@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codenav.blocks import BlockKind, CodeBlock, Hit
+from codenav.core.blocks import BlockKind, CodeBlock, Hit
 from codenav.retrieval import analysis, stems
-from codenav.retrieval import query_tree as tree
+from codenav.retrieval.query import tree
 
 
 class Found(Hit):

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from codenav.blocks import BlockKind, Hit, SearchResult
-from codenav.protocols import Index
+from codenav.core.blocks import BlockKind, Hit, SearchResult
+from codenav.core.protocols import Index
 from codenav.retrieval import analysis, descriptions
-from codenav.retrieval.query_text import normal
+from codenav.retrieval.query.repairs import normal
 
 MOST_WORDS = 1_000
 """The most words of a request that are searched for; a query has at most 1,024."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.retrieval import analysis, documents, meaning
 from codenav.retrieval.reasons import Found
 from codenav.retrieval.scale import Understood

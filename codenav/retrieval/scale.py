@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from codenav.blocks import BlockKind, Frequencies
+from codenav.core.blocks import BlockKind, Frequencies
 from codenav.retrieval import descriptions, plan, planning
 from codenav.retrieval.plan import Plan
-from codenav.retrieval.query import Query, parse
+from codenav.retrieval.query.parser import Query, parse
 
 K1, B = 1.2, 0.75
 """The parameters of BM25 in both engines."""

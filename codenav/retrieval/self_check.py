@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from codenav.blocks import (
+from codenav.core.blocks import (
     BlockKind,
     Change,
     CodeBlock,
@@ -20,7 +20,7 @@ from codenav.blocks import (
     LineSpan,
     block_id,
 )
-from codenav.protocols import WritableIndex
+from codenav.core.protocols import WritableIndex
 
 OpenStore = Callable[[str], WritableIndex]
 """A function that opens the store with a name, empty at first; the same name opens the same store again."""

@@ -1,4 +1,9 @@
-"""Sandboxes for stateful Python. `start` opens one, `diagnose` checks whether a backend works on this machine."""
+"""Sandboxes: stateful Python that cannot harm the machine. `start` opens one; `diagnose` checks if a backend works.
+
+In: code, files, and a specification with its limits.
+Out: the outcome of each step, its output, the values and files that it changed.
+May import: `core`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from codenav.errors import Unavailable, UsageError
-from codenav.execution import Resources, SandboxSettings, SandboxSpec
+from codenav.core.errors import Unavailable, UsageError
+from codenav.core.execution import Resources, SandboxSettings, SandboxSpec
 
 if TYPE_CHECKING:
-    from codenav.protocols import CallHandler
+    from codenav.core.protocols import CallHandler
     from codenav.sandboxes.guest_client import GuestSandbox
 
 __all__ = ["BACKENDS", "Diagnosis", "diagnose", "image_for", "start"]
@@ -87,8 +92,8 @@ def image_for(sources: Sequence[str]) -> str | None:
     Raises:
         Unavailable: no engine answers.
     """
+    from codenav.core.system import docker_engine
     from codenav.sandboxes.docker_image import built_image
-    from codenav.system import docker_engine
 
     client = docker_engine.connect().api
     try:
@@ -106,7 +111,7 @@ def _check(resources: Resources) -> None:
     if not LEAST_CPUS <= resources.cpus < float("inf"):
         raise UsageError(f"no valid limit of processors: {resources.cpus:g}", hint=f"allow {LEAST_CPUS} or more")
     if resources.processes < 1 or resources.work_bytes < 1 or resources.file_bytes < 0:
-        raise UsageError("a limit of a sandbox is not above 0", hint="see codenav.execution.Resources")
+        raise UsageError("a limit of a sandbox is not above 0", hint="see codenav.core.execution.Resources")
     if resources.output_bytes > MOST_OUTPUT:
         raise UsageError(f"{resources.output_bytes} bytes of output per step are too many", hint="allow 1 MiB or less")
 

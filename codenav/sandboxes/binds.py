@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Mount, SandboxSpec
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Mount, SandboxSpec
 from codenav.sandboxes.code_copy import Ignored, is_left_out
 from codenav.sandboxes.copies import CodeCopy, copied
 from codenav.sandboxes.filenames import listed

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import SandboxSpec
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
 from codenav.sandboxes.guest_environment import WORK_FOLDERS, environment, folder_sizes, import_folders

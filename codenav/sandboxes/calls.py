@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from codenav.protocols import CallHandler, StepHandler
+from codenav.core.protocols import CallHandler, StepHandler
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema

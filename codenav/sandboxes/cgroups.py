@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.execution import Resources
+from codenav.core.execution import Resources
 
 BESIDE_BYTES = 64 << 20
 """Bytes on top of the memory limit of the code, for the launcher, the supervisor and the kernel.

@@ -8,10 +8,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from codenav.config import home
-from codenav.errors import Unavailable, UsageError
-from codenav.execution import GIB
-from codenav.secrets.files import is_named_secret, is_secret
+from codenav.core.config import home
+from codenav.core.errors import Unavailable, UsageError
+from codenav.core.execution import GIB
+from codenav.core.secrets.files import is_named_secret, is_secret
 
 MOST_BYTES = GIB
 """Size limit of one code base."""

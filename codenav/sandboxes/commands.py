@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Execution, Output, SandboxInfo, ShellResult
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Execution, Output, SandboxInfo, ShellResult
 from codenav.sandboxes.values import checked_name, encoded
 
 TOLD = "_codenav_told"
@@ -81,16 +81,16 @@ class Commands(ABC):
     @property
     @abstractmethod
     def info(self) -> SandboxInfo:
-        """See `codenav.protocols.Sandbox.info`."""
+        """See `codenav.core.protocols.Sandbox.info`."""
 
     @abstractmethod
     def run(
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
-        """See `codenav.protocols.Sandbox.run`."""
+        """See `codenav.core.protocols.Sandbox.run`."""
 
     def set(self, name: str, value: Any) -> None:
-        """Bind a name to a value. See `codenav.protocols.Sandbox.set`."""
+        """Bind a name to a value. See `codenav.core.protocols.Sandbox.set`."""
         code = _LOAD.format(name=checked_name(name))
         text = encoded(value)
         for start in range(0, len(text), PIECE_CHARACTERS):
@@ -101,14 +101,14 @@ class Commands(ABC):
     def shell(
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Run a shell command in the folder of the steps. See `codenav.protocols.Sandbox.shell`."""
+        """Run a shell command in the folder of the steps. See `codenav.core.protocols.Sandbox.shell`."""
         code = _SHELL.format(command=repr(command), told=TOLD)
         return _shell_result(self.run(code, timeout=timeout, on_output=on_output))
 
     def install(
         self, *packages: str, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
-        """Install packages with pip. See `codenav.protocols.Sandbox.install`."""
+        """Install packages with pip. See `codenav.core.protocols.Sandbox.install`."""
         return _shell_result(self.run(_installing(packages, self.info), timeout=timeout, on_output=on_output))
 
     def _do(self, code: str) -> None:

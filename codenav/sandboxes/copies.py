@@ -18,8 +18,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.config import home
-from codenav.errors import Unavailable
+from codenav.core.config import home
+from codenav.core.errors import Unavailable
 from codenav.sandboxes.code_copy import Ignored, Walk
 from codenav.sandboxes.owned_resources import OwnedFolder
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from codenav.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
+from codenav.core.execution import Digest, Display, Execution, ExecutionError, Held, Outcome, Value, Variable
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.shared import frames
-from codenav.system.terminal_text import neutral
 
 VALUE_CHARACTERS = 100_000
 """Most characters of the JSON of a last expression's value: 10,000 bytes, each escaped."""

@@ -16,8 +16,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import SandboxUnavailable, Unavailable
-from codenav.execution import SandboxSpec
+from codenav.core.errors import SandboxUnavailable, Unavailable
+from codenav.core.execution import SandboxSpec
+from codenav.core.system import docker_engine
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
 from codenav.sandboxes.copies import CodeCopy
@@ -31,8 +33,6 @@ from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
 from codenav.sandboxes.owned_resources import labels
 from codenav.sandboxes.seccomp import programs
 from codenav.sandboxes.sweeper import sweep_engine
-from codenav.system import docker_engine
-from codenav.system.terminal_text import neutral
 
 START_SECONDS = 30.0
 """Seconds from the start of the container to the first message from inside. It usually takes 0.1 s."""

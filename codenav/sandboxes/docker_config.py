@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import SandboxSpec
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.binds import Bind
 from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
 from codenav.sandboxes.guest_environment import WORK_FOLDERS, folder_sizes

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.errors import SandboxUnavailable
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.system.interpreter import OLDEST
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.launch import GUEST
-from codenav.system.interpreter import OLDEST
 
 LENGTH = struct.Struct(">I")
 HELLO_BYTES = 200

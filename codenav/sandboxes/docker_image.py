@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import SandboxUnavailable
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.system import docker_engine
 from codenav.sandboxes.owned_resources import KIND_LABEL
 from codenav.sandboxes.places import within
-from codenav.system import docker_engine
 
 SOURCES_LABEL = "codenav.sources"
 """Label of an image: the sources importable in it as sorted lines: paths, `pkg:NAME==VERSION`, `git:URL@COMMIT`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codenav.execution import Execution, ExecutionError, Outcome, Resources
+from codenav.core.execution import Execution, ExecutionError, Outcome, Resources
 from codenav.sandboxes.channel import Closed, TooLate
 from codenav.sandboxes.workfolder import CopiedOut
 

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from codenav.secrets.files import secret_part
-from codenav.system.terminal_text import neutral
+from codenav.core.secrets.files import secret_part
+from codenav.core.system.terminal_text import neutral
 
 REPOSITORIES = (".git", ".hg", ".svn", ".jj", ".bzr", ".sl", "_darcs")
 """Folders, or files, of version control. Their settings name programs that its next command starts."""

@@ -15,17 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Protocol
 
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.execution import Copied, FileEntry
-from codenav.protocols import SandboxFiles
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.execution import Copied, FileEntry
+from codenav.core.protocols import SandboxFiles
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.filenames import Unwanted, name_to_write, on_a_line
 from codenav.sandboxes.folders import HeldFolder
-from codenav.system.terminal_text import neutral
 
 
 class FileAccess(Protocol):
-    """The file operations that each kind of sandbox implements. See `codenav.protocols.SandboxFiles`."""
+    """The file operations that each kind of sandbox implements. See `codenav.core.protocols.SandboxFiles`."""
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]: ...
     def stat_file(self, name: str) -> FileEntry: ...
@@ -36,7 +36,7 @@ class FileAccess(Protocol):
 
 
 class Files:
-    """The implementation of `codenav.protocols.SandboxFiles`. `shown` is applied to the names that come out."""
+    """The implementation of `codenav.core.protocols.SandboxFiles`. `shown` is applied to the names that come out."""
 
     def __init__(self, access: FileAccess, shown: Callable[[str], str] = str) -> None:
         self._access, self._shown = access, shown
@@ -189,26 +189,26 @@ class WithFiles(ABC):
     @property
     @abstractmethod
     def files(self) -> SandboxFiles:
-        """See `codenav.protocols.Sandbox.files`."""
+        """See `codenav.core.protocols.Sandbox.files`."""
 
     def artifacts(self) -> Sequence[str]:
-        """Return the regular files of the work folder. See `codenav.protocols.Sandbox.artifacts`."""
+        """Return the regular files of the work folder. See `codenav.core.protocols.Sandbox.artifacts`."""
         return [entry.name for entry in self.files.list(recursive=True) if entry.kind == "file"]
 
     def read_file(self, name: str) -> bytes:
-        """Return the content of a file of the work folder. See `codenav.protocols.Sandbox.read_file`."""
+        """Return the content of a file of the work folder. See `codenav.core.protocols.Sandbox.read_file`."""
         return self.files.read(name)
 
     def write_file(self, name: str, data: bytes) -> None:
-        """Write a file into the work folder. See `codenav.protocols.Sandbox.write_file`."""
+        """Write a file into the work folder. See `codenav.core.protocols.Sandbox.write_file`."""
         self.files.write(name, data)
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """Copy a file of the work folder into `file`. See `codenav.protocols.Sandbox.read_file_into`."""
+        """Copy a file of the work folder into `file`. See `codenav.core.protocols.Sandbox.read_file_into`."""
         self.files.read_into(name, file)
 
     def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Copy `file` into the work folder. See `codenav.protocols.Sandbox.write_file_from`."""
+        """Copy `file` into the work folder. See `codenav.core.protocols.Sandbox.write_file_from`."""
         self.files.write_from(name, file)
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.secrets.files import is_secret
+from codenav.core.system.closing import Closing
 from codenav.sandboxes.filenames import Unwanted, is_part, is_repository, looks_like_repository, part_name
 from codenav.sandboxes.owned_resources import OwnedFolder
-from codenav.secrets.files import is_secret
-from codenav.system.closing import Closing
 
 SKIPPED = frozenset({"__pycache__"})
 Place = Callable[[int, str, str], None]

@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, Output, SandboxInfo, SandboxSpec
-from codenav.protocols import CallHandler
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import Execution, Output, SandboxInfo, SandboxSpec
+from codenav.core.protocols import CallHandler
+from codenav.core.system.closing import Closing
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.calls import Calls, is_answering
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.commands import Commands
@@ -28,8 +30,6 @@ from codenav.sandboxes.rpc import Failed, Questions, answer_of
 from codenav.sandboxes.streaming import Streaming
 from codenav.sandboxes.values import checked_code
 from codenav.sandboxes.workfolder import WorkFolder
-from codenav.system.closing import Closing
-from codenav.system.terminal_text import neutral
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ _open: weakref.WeakSet[GuestSandbox] = weakref.WeakSet()
 
 
 class GuestSandbox(Questions, Commands, WithFiles, Closing):
-    """A `codenav.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
+    """A `codenav.core.protocols.Sandbox` over a guest. Thread-safe: steps queue, `interrupt` does not."""
 
     def __init__(self, backend: str, spec: SandboxSpec, launch: Callable[[SandboxSpec], Launched]) -> None:
         self._backend, self._spec, self._launch, self._lock = backend, spec, launch, threading.RLock()
@@ -92,7 +92,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
     def run(
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
-        """Run one step. See `codenav.protocols.Sandbox.run`."""
+        """Run one step. See `codenav.core.protocols.Sandbox.run`."""
         checked_code(code)
         streaming = None if on_output is None else Streaming(on_output, self._spec.resources.output_bytes)
         done = self._run(code, timeout, streaming)
@@ -139,7 +139,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             return completed(done, notice, copied)
 
     def checkpoint(self) -> int:
-        """Keep the current variables. See `codenav.protocols.Sandbox.checkpoint`."""
+        """Keep the current variables. See `codenav.core.protocols.Sandbox.checkpoint`."""
         seconds = self._spec.resources.step_seconds
 
         def ask(channel: Channel, deadline: float) -> int:
@@ -152,7 +152,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
         return self._ask("keep a checkpoint", seconds, ask)
 
     def restore(self, number: int) -> str:
-        """Return to the variables of a checkpoint. See `codenav.protocols.Sandbox.restore`."""
+        """Return to the variables of a checkpoint. See `codenav.core.protocols.Sandbox.restore`."""
         seconds = self._spec.resources.step_seconds
 
         def ask(channel: Channel, deadline: float) -> str:
@@ -167,21 +167,21 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
 
     @property
     def files(self) -> Files:
-        """The files of its work folder. See `codenav.protocols.SandboxFiles`."""
+        """The files of its work folder. See `codenav.core.protocols.SandboxFiles`."""
         return Files(GuestFiles(self._spec.resources, self._ask_files))
 
     def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
         return self._ask(what, self._spec.resources.copy_seconds, ask)
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the running step. See `codenav.protocols.Sandbox.interrupt`."""
+        """Raise KeyboardInterrupt in the running step. See `codenav.core.protocols.Sandbox.interrupt`."""
         channel = self._channel
         if channel is not None:
             with contextlib.suppress(Closed, TooLate):
                 channel.send({"op": "interrupt"}, deadline=time.monotonic() + 1.0)
 
     def close(self, *, force: bool = False) -> None:
-        """End every process inside. See `codenav.protocols.Sandbox.close`."""
+        """End every process inside. See `codenav.core.protocols.Sandbox.close`."""
         self._closed = True
         self._end_running(force=force)
         with self._lock:

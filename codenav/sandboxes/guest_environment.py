@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codenav.execution import Resources, SandboxSpec
+from codenav.core.execution import Resources, SandboxSpec
 
 WORK_FOLDERS = ("/work", "/workspace", "/sandbox/work")
 """Candidates for the work folder inside. The first that does not collide with a bound folder is used."""

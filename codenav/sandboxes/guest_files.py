@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Protocol, TypeVar
 
-from codenav.errors import NotFound, UsageError
-from codenav.execution import MIB, FileEntry, Resources
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.execution import MIB, FileEntry, Resources
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.channel import Channel, TooLate
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.filenames import Unwanted, checked_name, is_plain
 from codenav.sandboxes.rpc import Failed, answer_of
-from codenav.system.terminal_text import neutral
 
 CHUNK = 1 << 20
 DONE, DATA = ("done",), ("data",)
@@ -39,29 +39,29 @@ class GuestFiles:
         self._most, self._ask = resources.file_bytes, ask
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
-        """List a folder, without names that could not be requested. See `codenav.protocols.SandboxFiles.list`."""
+        """List a folder, without names that could not be requested. See `codenav.core.protocols.SandboxFiles.list`."""
         return self._ask("list its files", lambda *where: self._list(folder, recursive, *where))
 
     def stat_file(self, name: str) -> FileEntry:
-        """See `codenav.protocols.SandboxFiles.stat`."""
+        """See `codenav.core.protocols.SandboxFiles.stat`."""
         return self._ask(f"look at {name}", lambda *where: self._stat(name, *where))
 
     def remove_file(self, name: str) -> None:
-        """See `codenav.protocols.SandboxFiles.remove`."""
+        """See `codenav.core.protocols.SandboxFiles.remove`."""
         self._ask(f"remove {name}", lambda *where: self._remove(name, *where))
 
     def make_folder(self, name: str) -> None:
-        """See `codenav.protocols.SandboxFiles.make_folder`."""
+        """See `codenav.core.protocols.SandboxFiles.make_folder`."""
         self._ask(f"make {name}", lambda *where: self._make_folder(name, *where))
 
     def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """See `codenav.protocols.SandboxFiles.read_into`."""
+        """See `codenav.core.protocols.SandboxFiles.read_into`."""
         self._ask(f"read {name}", lambda *where: self._read_into(name, file, *where))
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
         """Write a file, which is copied out only after a step changes it.
 
-        See `codenav.protocols.SandboxFiles.write_from`.
+        See `codenav.core.protocols.SandboxFiles.write_from`.
         """
         self._ask(f"write {name}", lambda *where: self._write_from(name, file, executable, *where))
 

@@ -7,10 +7,10 @@ import os
 from collections import deque
 from dataclasses import dataclass, field
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.secrets.files import is_secret
+from codenav.core.system.interpreter import Interpreter
 from codenav.sandboxes.places import SYSTEM, too_wide, why_not, within
-from codenav.secrets.files import is_secret
-from codenav.system.interpreter import Interpreter
 
 _PARTS = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
 """The parts of an installation that lies among other things, as `python -m venv .` creates it."""

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import MIB, Resources
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import MIB, Resources
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 T = TypeVar("T")

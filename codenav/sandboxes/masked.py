@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from codenav.errors import CodeNavError
-from codenav.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
-from codenav.protocols import Sandbox, SandboxFiles
+from codenav.core.errors import CodeNavError
+from codenav.core.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
+from codenav.core.protocols import Sandbox, SandboxFiles
+from codenav.core.secrets.masking import StreamMasker, masker
+from codenav.core.system.closing import Closing
 from codenav.sandboxes.files import WithFiles
-from codenav.secrets.masking import StreamMasker, masker
-from codenav.system.closing import Closing
 
 T = TypeVar("T")
 Hear = Callable[[Output], None]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codenav.errors import UsageError
-from codenav.execution import Mount
+from codenav.core.errors import UsageError
+from codenav.core.execution import Mount
+from codenav.core.secrets.files import first_secret
+from codenav.core.system import docker_engine
 from codenav.sandboxes.places import why_not, within
-from codenav.secrets.files import first_secret
-from codenav.system import docker_engine
 
 _ENGINES = (
     "/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock",

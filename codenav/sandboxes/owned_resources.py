@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote_to_bytes
 
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes.cgroups import remove_groups
 from codenav.sandboxes.filenames import is_part
-from codenav.system.process_identity import Owner
 
 OWNER_LABEL = "codenav.owner"
 """Label of everything made in an engine. Its value is the text of an `Owner`."""

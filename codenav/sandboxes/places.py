@@ -6,7 +6,7 @@ import contextlib
 import os
 import pwd
 
-from codenav.secrets.files import secret_part
+from codenav.core.secrets.files import secret_part
 
 TOO_WIDE = ("/", "/home", "/root", "/etc", "/var", "/run", "/boot", "/usr")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

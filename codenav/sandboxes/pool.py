@@ -12,9 +12,9 @@ import threading
 import time
 from dataclasses import replace
 
-from codenav.errors import CodeNavError, SandboxUnavailable
-from codenav.execution import SandboxSpec
-from codenav.protocols import CallHandler
+from codenav.core.errors import CodeNavError, SandboxUnavailable
+from codenav.core.execution import SandboxSpec
+from codenav.core.protocols import CallHandler
 from codenav.sandboxes import start
 from codenav.sandboxes.guest_client import GuestSandbox
 

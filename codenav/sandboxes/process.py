@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import SandboxSpec
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.guest_environment import environment, import_folders
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, Launched, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owned_resources import OwnedFolder

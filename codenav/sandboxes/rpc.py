@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from codenav.errors import NotFound, UsageError
-from codenav.execution import Held, Variable
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.execution import Held, Variable
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.channel import Channel
 from codenav.sandboxes.decoding import Malformed, held_of, variables_of
 from codenav.sandboxes.shared import schema
 from codenav.sandboxes.values import checked_name, decoded
-from codenav.system.terminal_text import neutral
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Questions(ABC):
         """Send a request other than a step, while nothing else is asked."""
 
     def variables(self) -> Mapping[str, Variable]:
-        """Return the variables that steps have bound. See `codenav.protocols.Sandbox.variables`."""
+        """Return the variables that steps have bound. See `codenav.core.protocols.Sandbox.variables`."""
 
         def ask(channel: Channel, deadline: float) -> Mapping[str, Variable]:
             frame, _ = answer_of(channel, {"op": "variables", "timeout": VARIABLES_SECONDS}, deadline)
@@ -65,7 +65,7 @@ class Questions(ABC):
         return self._ask("list its variables", VARIABLES_SECONDS, ask)
 
     def get(self, name: str) -> Any:
-        """Return the value of a variable. See `codenav.protocols.Sandbox.get`."""
+        """Return the value of a variable. See `codenav.core.protocols.Sandbox.get`."""
         checked_name(name)
 
         def ask(channel: Channel, deadline: float) -> Any:
@@ -81,7 +81,7 @@ class Questions(ABC):
         return self._ask(f"send {name}", DIGESTS_SECONDS, ask)
 
     def digests(self, first: Sequence[str] = ()) -> Held:
-        """Return digests of what steps have bound. See `codenav.protocols.Sandbox.digests`."""
+        """Return digests of what steps have bound. See `codenav.core.protocols.Sandbox.digests`."""
 
         def ask(channel: Channel, deadline: float) -> Held:
             asked = {"op": "digests", "first": list(first)[: schema.MOST_ITEMS], "timeout": DIGESTS_SECONDS}

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codenav.execution import Execution, Output
+from codenav.core.execution import Execution, Output
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.decoding import Malformed
-from codenav.system.terminal_text import neutral
 
 STREAMS = ("stdout", "stderr")
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from codenav.errors import Unavailable
+from codenav.core.errors import Unavailable
+from codenav.core.system import docker_engine
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes.cgroups import empty_groups, find, remove_groups
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
-from codenav.system import docker_engine
-from codenav.system.process_identity import Owner
 
 _UNMARKED_SECONDS = 3600.0
 """Age after which a mark without an owner counts as abandoned. A newer one may still be being written."""

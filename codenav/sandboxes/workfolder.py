@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from codenav.errors import UsageError
-from codenav.execution import MIB, Mount, Resources
+from codenav.core.errors import UsageError
+from codenav.core.execution import MIB, Mount, Resources
+from codenav.core.system.terminal_text import few
 from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.decoding import Malformed
@@ -34,7 +35,6 @@ from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
 from codenav.sandboxes.placing import Placing, Version, new_digest
 from codenav.sandboxes.rpc import Failed, answer_of
-from codenav.system.terminal_text import few
 
 FILE_MODE = 0o644
 """Mode of a new file on the host."""

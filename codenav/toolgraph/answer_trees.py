@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.data_flow import Exchange, flows
-from codenav.traces import Trace, TracedCall
 
 _FINISH = "Finish"
 """The function by which an answer or giving up is said."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from codenav.errors import ModelFailed
-from codenav.messages import Message
-from codenav.protocols import Model
-from codenav.traces import Trace, TracedCall
-from codenav.usage import Usage
+from codenav.core.errors import ModelFailed
+from codenav.core.messages import Message
+from codenav.core.protocols import Model
+from codenav.core.traces import Trace, TracedCall
+from codenav.core.usage import Usage
 
 DRAWS = 5
 """Samples that are drawn for each one that is wanted, at most: a model that finds all of them implausible ends."""

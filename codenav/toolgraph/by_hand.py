@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from math import log2
 from statistics import fmean, pstdev
 
-from codenav.blocks import beside_best
-from codenav.system.stored import Stored
+from codenav.core.blocks import beside_best
+from codenav.core.system.stored import Stored
+from codenav.core.traces import Trace
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.memory import Memory, Words
 from codenav.toolgraph.votes import CALLED, EPISODES, Casts, Polling, Shipped, Weights
-from codenav.traces import Trace
 
 FOLDS = 4
 LEAST_CASES = 20

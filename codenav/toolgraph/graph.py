@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node, NodeKind
 from codenav.toolgraph.relations import Relations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, permutations
 
+from codenav.core.traces import Trace
 from codenav.toolgraph.graph import GROUPS, ToolGraph, summed
 from codenav.toolgraph.nodes import EdgeKey, EdgeKind, Node
 from codenav.toolgraph.relations import RESOURCES
-from codenav.traces import Trace
 
 CODE, SPECS = "code", "specs"
 """Origins of what was read, not seen to happen; `code:KEY` is the code of another source than that of the graph."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from codenav.traces import Trace
+from codenav.core.traces import Trace
 
 if TYPE_CHECKING:
     import numpy as np

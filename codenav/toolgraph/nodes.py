@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
-from codenav.system.stored import Makers, Stored
+from codenav.core.system.stored import Makers, Stored
 
 HALF_LIFE = 180 * 86_400.0
 """Seconds after which a call counts half as much: an interface changes about twice a year. Chosen, not fitted."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from codenav.blocks import Hit, Moved, Vote, beside_best
+from codenav.core.blocks import Hit, Moved, Vote, beside_best
 from codenav.toolgraph.gate import Gate, scaled
 from codenav.toolgraph.graph import NodeKind, ToolGraph
 from codenav.toolgraph.memory import Memory

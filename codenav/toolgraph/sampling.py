@@ -9,10 +9,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.traces import SAMPLES, Trace, TracedCall
 from codenav.toolgraph.graph import EdgeKey, EdgeKind, NodeKind, ToolGraph
 from codenav.toolgraph.relations import RESOURCES
-from codenav.traces import SAMPLES, Trace, TracedCall
 
 SIZES = (1, 5)
 """The least and most callables of a sample (the test sets of tool-graph planning: n = 1 to 5)."""

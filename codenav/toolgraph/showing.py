@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from codenav.errors import NotFound, UsageError
-from codenav.system.stored import Document
-from codenav.system.terminal_text import few
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.stored import Document
+from codenav.core.system.terminal_text import few
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 

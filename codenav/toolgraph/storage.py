@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.system.atomic_files import write_whole
-from codenav.system.collecting import uncollected
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.collecting import uncollected
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node, NodeKind
 

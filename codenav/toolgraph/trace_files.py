@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from codenav.errors import NotFound
+from codenav.core.errors import NotFound
+from codenav.core.traces import SAMPLES, Trace, TracedCall
 from codenav.toolgraph.answer_trees import is_tree, trace_of_tree
-from codenav.traces import SAMPLES, Trace, TracedCall
 
 LONGEST_LINE = 16 * 2**20
 """Bytes. A longer line is left out without being read into memory."""

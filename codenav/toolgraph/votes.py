@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from math import copysign
 from typing import NamedTuple, Self
 
-from codenav.system.stored import Stored
-from codenav.system.terminal_text import flattened
+from codenav.core.system.stored import Stored
+from codenav.core.system.terminal_text import flattened
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.pagerank import WaysOf, pagerank

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a document."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
-from codenav.system.connection_faults import causes
+from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.core.system.connection_faults import causes
 from codenav.tools.documents import LARGEST
 
 SECONDS = 30.0

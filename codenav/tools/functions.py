@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch, is_url, origin, shown
@@ -34,7 +34,7 @@ def read_functions(where: str, *, allow_private: bool = False) -> ToolSpec:
     """
     document = _load(where, allow_private)
     if is_toolset(document):
-        from codenav import schemas
+        from codenav.core import schemas
 
         return read_toolset(document, where, schemas.load("toolset"))
     return spec_of_functions(document, where)

@@ -25,10 +25,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from codenav import __version__
-from codenav.config import home
-from codenav.errors import NotFound, StorageFull, Unavailable
-from codenav.system.atomic_files import write_whole
-from codenav.system.locks import held
+from codenav.core.config import home
+from codenav.core.errors import NotFound, StorageFull, Unavailable
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.locks import held
 from codenav.tools.model import ToolSpec
 from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec

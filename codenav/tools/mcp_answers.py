@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from codenav.system.terminal_text import flattened, neutral
+from codenav.core.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
     from mcp import types

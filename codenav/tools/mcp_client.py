@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from codenav.errors import MissingExtra, NotFound
-from codenav.system.closing import Closing
+from codenav.core.errors import MissingExtra, NotFound
+from codenav.core.system.closing import Closing
 from codenav.tools.mcp_answers import McpAnswer, McpFile, McpServer, McpTool, answer_of, failed, tool_of
 from codenav.tools.mcp_faults import McpUnavailable, shortened
 

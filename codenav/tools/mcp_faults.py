@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.errors import CodeNavError, NotFound, Unavailable
-from codenav.system.terminal_text import flattened, neutral, shown_url
+from codenav.core.errors import CodeNavError, NotFound, Unavailable
+from codenav.core.system.terminal_text import flattened, neutral, shown_url
 
 TOKEN_HINT = "name the variable that holds its token: --secret authorization=VARIABLE"
 

@@ -17,7 +17,7 @@ from mcp import Client, MCPError, types
 from pydantic import ValidationError
 
 from codenav import __version__
-from codenav.errors import Cancelled, CodeNavError
+from codenav.core.errors import Cancelled, CodeNavError
 from codenav.tools.mcp_faults import Exchange, McpUnavailable, http_fault, shortened, where_of
 from codenav.tools.mcp_http import current, http_streams
 from codenav.tools.mcp_process import ServerProcess, environment_for

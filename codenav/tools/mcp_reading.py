@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec

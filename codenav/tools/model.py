@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from codenav.system.stored import Makers, Stored, all_of, any_of
+from codenav.core.system.stored import Makers, Stored, all_of, any_of
 
 Schema = Mapping[str, Any]
 

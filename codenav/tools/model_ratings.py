@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from codenav.messages import Message
-from codenav.protocols import Model
+from codenav.core.messages import Message
+from codenav.core.protocols import Model
 from codenav.tools.ratings import BEST, Rating
 
 SECONDS = 60.0

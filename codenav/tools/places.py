@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.reading import PREFIXES
 
 FORMS = {

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codenav.system.stored import Makers, Stored
-from codenav.system.terminal_text import few
+from codenav.core.system.stored import Makers, Stored
+from codenav.core.system.terminal_text import few
 from codenav.tools.describing import clean
 from codenav.tools.model import Operation, Schema
 from codenav.tools.types import merged

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codenav.errors import MissingExtra
+from codenav.core.errors import MissingExtra
 
 if TYPE_CHECKING:
     from codenav.tools.model import ToolSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import bare, fetch, is_url, origin, shown
 

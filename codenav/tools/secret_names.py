@@ -10,8 +10,8 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from codenav.errors import UsageError
-from codenav.system.terminal_text import few
+from codenav.core.errors import UsageError
+from codenav.core.system.terminal_text import few
 from codenav.tools.model import Scheme, ToolSpec
 
 HEADER = "--secret 'Authorization: Bearer {}=VARIABLE'"

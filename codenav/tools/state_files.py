@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.system.stored import Makers, Stored
+from codenav.core.system.stored import Makers, Stored
 from codenav.tools import weights
 from codenav.tools.describing import clean, group_text
 from codenav.tools.model import Operation, ToolSpec

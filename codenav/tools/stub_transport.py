@@ -32,7 +32,7 @@ _tokens: dict[Any, Any] = {}
 
 
 def _requests() -> Any:
-    """The copy of `codenav.broker.request` beside this file."""
+    """The copy of `codenav.tools.broker.request` beside this file."""
     return import_module("tools._request")
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from codenav.errors import UsageError
-from codenav.system.terminal_text import flattened
+from codenav.core.errors import UsageError
+from codenav.core.system.terminal_text import flattened
 from codenav.tools.argument_schemas import titled
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas

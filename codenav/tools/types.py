@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from codenav.system.terminal_text import shortened
+from codenav.core.system.terminal_text import shortened
 from codenav.tools.model import Schema
 
 DEPTH = 4

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.references import Library, Place, Unresolved
 
 METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"})

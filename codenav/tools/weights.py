@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.system.atomic_files import write_whole
-from codenav.system.stored import Makers, Stored
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.stored import Makers, Stored
 from codenav.tools.model import ToolSpec
 from codenav.tools.ratings import Rating, rated
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.errors import StorageFull, UsageError
-from codenav.system.atomic_files import write_whole
+from codenav.core.errors import StorageFull, UsageError
+from codenav.core.system.atomic_files import write_whole
 from codenav.tools.model import ToolSpec
 from codenav.tools.state_files import dumped
 from codenav.tools.stubs import package, stubs_of

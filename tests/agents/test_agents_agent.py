@@ -6,12 +6,12 @@ import time
 import types
 from collections.abc import Sequence
 
-from codenav.actions import Code, CodeObservation, Step
 from codenav.agents import CodeNavAgent
+from codenav.agents.models import ScriptedModel
+from codenav.core.actions import Code, CodeObservation, Step
+from codenav.core.execution import Execution, Outcome
+from codenav.core.messages import Completion, Message, Sampling
 from codenav.environments import CodeEnvironment
-from codenav.execution import Execution, Outcome
-from codenav.messages import Completion, Message, Sampling
-from codenav.models import ScriptedModel
 
 
 class Idle:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codenav.actions import Action, Code, Done, InvalidAction, Observation, Search, Step, Unreadable
 from codenav.agents import CodeNavAgent
 from codenav.agents.history import History
-from codenav.errors import ContextOverflow, ModelFailed, ModelRefused, UsageError
-from codenav.messages import Completion, Message
-from codenav.usage import Usage, estimate_tokens
+from codenav.core.actions import Action, Code, Done, InvalidAction, Observation, Search, Step, Unreadable
+from codenav.core.errors import ContextOverflow, ModelFailed, ModelRefused, UsageError
+from codenav.core.messages import Completion, Message
+from codenav.core.usage import Usage, estimate_tokens
 
 
 class Place:

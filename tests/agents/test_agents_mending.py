@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codenav.actions import Code, CodeObservation, Draft, Offer, Step
 from codenav.agents.mending import (
     leaves_something,
     names_bound,
@@ -19,7 +18,8 @@ from codenav.agents.mending import (
     with_imports,
     with_offered_modules,
 )
-from codenav.execution import Execution, ExecutionError, Outcome
+from codenav.core.actions import Code, CodeObservation, Draft, Offer, Step
+from codenav.core.execution import Execution, ExecutionError, Outcome
 
 OFFERS = [
     Offer("from shop import place", "place(store, count=1)"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from codenav.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction, Search
 from codenav.agents.parsing import parse
+from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, InvalidAction, Search
 
 TYPES: dict[str, type[Action]] = {item.type: item for item in (Search, Code, CodeSummary, Ask, Done)}
 

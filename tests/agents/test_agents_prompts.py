@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from codenav.actions import Action, Ask, Code, CodeSummary, Done, Observation, Search
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import FILES, NO_DESCRIPTION, compose, copy_prompts
-from codenav.blocks import BlockKind, IndexStats
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.retrieval import query
-from codenav.usage import estimate_tokens
+from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Observation, Search
+from codenav.core.blocks import BlockKind, IndexStats
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.usage import estimate_tokens
+from codenav.retrieval.query import parser as query
 
 TYPES: dict[str, type[Action]] = {item.type: item for item in (Search, Code, CodeSummary, Ask, Done)}
 PACKAGES = ", ".join(f"some-package{number} {number}.{number}.1" for number in range(40))

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from attacks import case, resident
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
 from codenav.sandboxes.shared import schema

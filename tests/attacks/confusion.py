@@ -7,8 +7,8 @@ import os
 import textwrap
 
 from attacks import case, renew, resident
-from codenav.errors import SandboxUnavailable
-from codenav.execution import Outcome
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
 

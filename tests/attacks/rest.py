@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attacks import ATTACKS, case, resident
-from codenav.errors import NotFound
-from codenav.execution import Outcome
-from codenav.protocols import Sandbox
+from codenav.core.errors import NotFound
+from codenav.core.execution import Outcome
+from codenav.core.protocols import Sandbox
 from codenav.sandboxes.conformance.case import Case, Step
 from codenav.sandboxes.conformance.case_confusion import next_is_true
 from codenav.sandboxes.conformance.case_secrets import BOTH, GIVEN

@@ -14,8 +14,8 @@ from tool_service import KEY, ToolService
 from tool_specs import Calls, shop, trouble
 
 from attacks import case
-from codenav.execution import Outcome
-from codenav.options import ToolOptions
+from codenav.core.execution import Outcome
+from codenav.core.options import ToolOptions
 from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
 from codenav.tools.state_files import STUBS

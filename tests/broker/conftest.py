@@ -10,7 +10,7 @@ import pytest
 from tool_service import CLIENT, CLIENT_SECRET, KEY, PASSWORD, TOKEN, USER, ToolService
 from tool_specs import Calls, shop, trouble
 
-from codenav.options import ToolOptions
+from codenav.core.options import ToolOptions
 
 Open = Callable[..., Calls]
 

@@ -12,8 +12,8 @@ from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codenav.broker.arguments import ArgumentChecker
-from codenav.broker.faults import Refused
+from codenav.tools.broker.arguments import ArgumentChecker
+from codenav.tools.broker.faults import Refused
 from codenav.tools.model import Operation, Parameter
 
 SCHEMAS = {

@@ -12,10 +12,10 @@ import pytest
 from tool_service import PNG, ToolService
 from tool_specs import Calls, shop
 
-from codenav.broker.broker import MOST_CALLS
-from codenav.broker.transport import ANSWER_BYTES
-from codenav.execution import ToolCall
-from codenav.options import ToolOptions
+from codenav.core.execution import ToolCall
+from codenav.core.options import ToolOptions
+from codenav.tools.broker.broker import MOST_CALLS
+from codenav.tools.broker.transport import ANSWER_BYTES
 
 LINES = [{"product": 1, "quantity": 2}]
 

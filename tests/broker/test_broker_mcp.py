@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.mcp_reading import read_mcp
 from codenav.tools.stubs import stubs_of
 
@@ -133,7 +133,7 @@ def test_a_secret_is_a_variable_of_the_server_and_masked_in_its_answer(
 ) -> None:
     from tool_specs import Calls
 
-    from codenav.options import ToolOptions
+    from codenav.core.options import ToolOptions
 
     monkeypatch.setenv("MY_TOKEN", "a-token-of-mine-4711")
     handmade = spec("handmade")

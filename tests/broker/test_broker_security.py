@@ -15,11 +15,11 @@ import pytest
 from tool_service import CLIENT_SECRET, KEY, PASSWORD, ToolService
 from tool_specs import Calls, operation, shop
 
-from codenav.broker.flights import Flight
-from codenav.broker.request import Request
-from codenav.broker.transport import Http
-from codenav.errors import Unavailable, UsageError
-from codenav.options import ToolOptions
+from codenav.core.errors import Unavailable, UsageError
+from codenav.core.options import ToolOptions
+from codenav.tools.broker.flights import Flight
+from codenav.tools.broker.request import Request
+from codenav.tools.broker.transport import Http
 from codenav.tools.model import ToolSpec
 
 LINES = [{"product": 1, "quantity": 2}]
@@ -105,7 +105,7 @@ def test_secrets_are_masked_wherever_an_answer_repeats_them(service: ToolService
 
 
 def test_variables_that_are_not_set_or_not_named(calls: Any) -> None:
-    from codenav.broker.broker import Broker
+    from codenav.tools.broker.broker import Broker
 
     with pytest.raises(Unavailable) as missing:
         Broker([], ToolOptions(secrets=["shop_key=NO_SUCH_VARIABLE"]))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codenav.broker.compress import Compressor, compressed
-from codenav.models.scripted import FunctionModel, ScriptedModel
+from codenav.agents.models.scripted import FunctionModel, ScriptedModel
+from codenav.tools.broker.compress import Compressor, compressed
 from codenav.tools.model import Operation
 
 ORDERS = Operation("list_orders", "GET /orders", title="Orders of the shop")

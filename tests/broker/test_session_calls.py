@@ -13,18 +13,18 @@ import jsonschema
 import pytest
 from tool_specs import shop
 
-from codenav import schemas
-from codenav.actions import Code, CodeObservation, Done, DoneObservation, Step
+from codenav.core import schemas
+from codenav.core.actions import Code, CodeObservation, Done, DoneObservation, Step
+from codenav.core.errors import UsageError
+from codenav.core.events import Acted, Called, Event, Observed, RunStarted
+from codenav.core.execution import Execution, Outcome, ToolCall
+from codenav.core.options import ToolOptions
+from codenav.core.secrets.masking import masker
 from codenav.environments.formatting import executed
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.recorder import Recorder
-from codenav.errors import UsageError
-from codenav.events import Acted, Called, Event, Observed, RunStarted
-from codenav.execution import Execution, Outcome, ToolCall
-from codenav.options import ToolOptions
-from codenav.running.host_calls import MaskedCalls, RecordedCalls
-from codenav.running.tool_calls import EpisodeCalls, ToolCalls
-from codenav.secrets.masking import masker
+from codenav.session.host_calls import MaskedCalls, RecordedCalls
+from codenav.session.tool_calls import EpisodeCalls, ToolCalls
 from codenav.tools.model import Effect
 from codenav.tools.state_files import write_state
 
@@ -169,7 +169,7 @@ def test_a_replay_gets_answers_in_their_order_and_sends_only_what_reads(folder: 
 
 
 def test_answers_beyond_what_is_kept_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codenav.running.host_calls.KEPT_BYTES", 40)
+    monkeypatch.setattr("codenav.session.host_calls.KEPT_BYTES", 40)
     session = RecordedCalls(lambda name, arguments: "x" * 20)
     session("a", {})
     session("b", {})

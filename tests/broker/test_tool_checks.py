@@ -14,10 +14,10 @@ from command_line import codenav as cli
 from tool_service import KEY, TROUBLE, ToolService
 
 import codenav
-from codenav import schemas
-from codenav.broker.trials import unlike
-from codenav.models.scripted import FunctionModel, ScriptedModel
+from codenav.agents.models.scripted import FunctionModel, ScriptedModel
+from codenav.core import schemas
 from codenav.tools import layout, places, weights
+from codenav.tools.broker.trials import unlike
 from codenav.tools.model_ratings import rated_by
 from codenav.tools.ratings import Rating
 

@@ -12,7 +12,7 @@ import pytest
 from command_line import codenav
 from tool_service import KEY, PNG, TROUBLE, ToolService
 
-from codenav import schemas
+from codenav.core import schemas
 
 LINES = 'lines=[{"product": 1, "quantity": 2}]'
 

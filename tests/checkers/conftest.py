@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codenav.checkers import StepChecks
-from codenav.execution import CheckReport
-from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.core.execution import CheckReport
+from codenav.core.system.interpreter import Interpreter, find_interpreter
+from codenav.environments.checkers import StepChecks
 
 Codes = Callable[[str], dict[str, list[tuple[str, int]]]]
 

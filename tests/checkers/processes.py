@@ -22,7 +22,7 @@ def children(parent: int | None = None) -> dict[str, int]:
         try:
             command = (entry / "cmdline").read_bytes()
             ppid = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            if ppid == wanted and b"codenav.checkers.serve" in command:
+            if ppid == wanted and b"codenav.environments.checkers.serve" in command:
                 found[os.readlink(entry / "cwd")] = int(entry.name)
         except OSError:
             continue

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from checkers import processes
 
-from codenav.checkers import StepChecks, worker
-from codenav.checkers.folder import PrivateFolder, sweep
-from codenav.execution import CheckReport
-from codenav.system.interpreter import Interpreter
+from codenav.core.execution import CheckReport
+from codenav.core.system.interpreter import Interpreter
+from codenav.environments.checkers import StepChecks, worker
+from codenav.environments.checkers.folder import PrivateFolder, sweep
 
 Make = Callable[..., StepChecks]
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,8 +177,8 @@ def test_closing_while_a_tool_starts_does_not_wait_for_it(python: Interpreter) -
 HOST = """
 import os, sys, threading
 from pathlib import Path
-from codenav.system.interpreter import find_interpreter
-from codenav.checkers import StepChecks
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 checks = StepChecks(python=find_interpreter(), formatting=True, seconds=60)
 checks.check("x = 1")
 threading.Thread(target=checks.check, args=("y = " + "-" * 100_000 + "1",), daemon=True).start()
@@ -226,8 +226,8 @@ def _parent(entry: Path) -> int:
 MISSING = """
 import sys
 sys.path.append(sys.argv[1])
-from codenav.system.interpreter import find_interpreter
-from codenav.checkers import StepChecks
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 checks = StepChecks(python=find_interpreter(), formatting=True)
 for report in [*checks.check("x = 1"), *checks.check("x = 1")]:
     print(report.tool, report.clean, report.failure)

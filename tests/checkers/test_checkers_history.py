@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from codenav.checkers import StepChecks
+from codenav.environments.checkers import StepChecks
 
 Make = Callable[..., StepChecks]
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from codenav.checkers import StepChecks
-from codenav.system.interpreter import find_interpreter
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 
 PLUGIN = "from pathlib import Path\nPath({marker!r}).touch()\ndef plugin(version): raise SystemExit\n"
 CONFIGURATION = {
@@ -27,8 +27,8 @@ MODULES = ("evil", "mypy", "black", "pyflakes", "flake8", "ast", "json", "sitecu
 HOST = """
 import json, os, sys
 from pathlib import Path
-from codenav.system.interpreter import find_interpreter
-from codenav.checkers import StepChecks
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 folder = sys.argv[1]
 checks = StepChecks(python=find_interpreter(), import_paths=[Path(folder)], formatting=True, seconds=60)
 os.chdir(folder)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.checkers import StepChecks
-from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.core.system.interpreter import Interpreter, find_interpreter
+from codenav.environments.checkers import StepChecks
 
 Verdict = Callable[[str], dict[str, list[tuple[str, int]]]]
 CLEAN: dict[str, list[tuple[str, int]]] = {"flake8": [], "mypy": []}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-from codenav.checkers.mypy_runs import TRIED, bounds, installed, untried
+from codenav.environments.checkers.mypy_runs import TRIED, bounds, installed, untried
 
 SCRIPT = """
 import json, sys
@@ -20,9 +20,9 @@ mypy, folder, library, kind = sys.argv[1:]
 if mypy:
     sys.path.insert(0, mypy)
 from mypy.version import __version__
-from codenav.checkers import mypy_runs
-from codenav.checkers.answers import Loading, Past
-from codenav.checkers.typecheck import Types
+from codenav.environments.checkers import mypy_runs
+from codenav.environments.checkers.answers import Loading, Past
+from codenav.environments.checkers.typecheck import Types
 
 if kind == "renamed":
     from mypy import dmypy_server

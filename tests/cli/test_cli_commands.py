@@ -16,7 +16,7 @@ import pytest
 from command_line import codenav
 from ranking_servers import RankingServer
 
-from codenav import schemas
+from codenav.core import schemas
 
 COMMANDS = [
     ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import codenav, offered
 
-from codenav import schemas
+from codenav.core import schemas
 
 ONE = "<action><type>done</type><content>one</content></action>"
 

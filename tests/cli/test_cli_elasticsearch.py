@@ -22,7 +22,7 @@ import pytest
 from command_line import Command, Ran, codenav, start
 from docker_engine import Engine
 
-from codenav import schemas
+from codenav.core import schemas
 
 NAME = "codenav-elasticsearch"
 PATIENCE = 400

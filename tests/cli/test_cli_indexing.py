@@ -18,9 +18,9 @@ import pytest
 from command_line import codenav, start
 from elasticsearch_server import Server
 
-from codenav import schemas
-from codenav.indexing.source_index import stored_index
-from codenav.retrieval.catalog import EmbeddedStore
+from codenav.core import schemas
+from codenav.retrieval.embedded.catalog import EmbeddedStore
+from codenav.retrieval.source_index import stored_index
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from command_line import codenav
 
-from codenav import schemas
-from codenav.usage import estimate_tokens
+from codenav.core import schemas
+from codenav.core.usage import estimate_tokens
 
 COMMANDS = ["show", "callers", "callees", "outline"]
 

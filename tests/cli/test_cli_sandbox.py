@@ -16,8 +16,8 @@ import jsonschema
 import pytest
 from command_line import children, codenav, left_behind, start
 
-from codenav import schemas
 from codenav.cli.sandbox import COMMANDS
+from codenav.core import schemas
 from codenav.sandboxes.daemon import places
 
 LAST = ("start", "exec", "repl", "ps", "logs", "cp", "checkpoint", "restore", "stop")

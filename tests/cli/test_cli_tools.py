@@ -13,7 +13,7 @@ import pytest
 from command_line import codenav, offered
 from tool_service import CLIENT, CLIENT_SECRET, KEY, PASSWORD, PNG, SHOP, TOKEN, USER, ToolService
 
-from codenav import schemas
+from codenav.core import schemas
 
 
 @pytest.fixture

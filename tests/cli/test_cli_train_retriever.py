@@ -14,7 +14,7 @@ from command_line import codenav
 from pseudo_terminal import INTERRUPT, on_terminal
 from retriever.made_examples import TOPICS, requests
 
-from codenav import schemas
+from codenav.core import schemas
 
 REQUEST = "An umbrella, because of the rain"
 

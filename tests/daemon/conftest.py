@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from codenav.options import SandboxOptions
-from codenav.running.sandbox_factory import SandboxFactory
+from codenav.core.options import SandboxOptions
 from codenav.sandboxes.daemon import client, launch, places
 from codenav.sandboxes.daemon.client import NamedSandbox
+from codenav.session.sandbox_factory import SandboxFactory
 
 Fresh = Callable[..., NamedSandbox]
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from codenav.errors import Unavailable
+from codenav.core.errors import Unavailable
 from codenav.sandboxes.daemon import client
 from codenav.sandboxes.daemon.client import connect
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import NotFound, UsageError
-from codenav.execution import Resources
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.execution import Resources
 from codenav.sandboxes.daemon import client
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Outcome, Resources
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import Outcome, Resources
 from codenav.sandboxes.daemon import client, places, steps
 from codenav.sandboxes.daemon.client import connect
 

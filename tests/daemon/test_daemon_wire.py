@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from codenav import errors
-from codenav.errors import CodeNavError
-from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.core import errors
+from codenav.core.errors import CodeNavError
+from codenav.core.execution import Mount, Resources, SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes.daemon.wire import (
     ConnectionClosed,
     Wire,
@@ -21,7 +22,6 @@ from codenav.sandboxes.daemon.wire import (
     spec_to_dict,
 )
 from codenav.sandboxes.shared import frames
-from codenav.system.interpreter import find_interpreter
 
 
 def test_frames_come_whole_and_in_order():

@@ -22,10 +22,10 @@ import pytest
 from chat_server import ChatServer
 from command_line import ROOT, codenav, without_evidence
 
+from codenav.agents.models.scripted import read_script
 from codenav.cli.main import cli
 from codenav.evals.figures import COSTS
 from codenav.evals.registry import BENCHMARKS, task_class
-from codenav.models.scripted import read_script
 from codenav.retrieval.elastic.container import IMAGE
 
 Serve = Callable[[str], str]

@@ -11,9 +11,9 @@ from command_line import ROOT
 
 from codenav.cli.main import cli
 from codenav.cli.options import Duration, default_of, sized
-from codenav.config import Config, size_of
-from codenav.execution import MIB, Resources
-from codenav.limits import Limits
+from codenav.core.config import Config, size_of
+from codenav.core.execution import MIB, Resources
+from codenav.core.limits import Limits
 from codenav.sandboxes.daemon.launch import IDLE_SECONDS
 
 KEYS = {

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 from command_line import ROOT
 
-from codenav.config import Config, load_config
+from codenav.core.config import Config, load_config
 
 PAGE = (ROOT / "docs" / "models.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| `(\w+)` \| ([^|]*) \|", re.MULTILINE)

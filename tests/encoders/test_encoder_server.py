@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from ranking_servers import Change, RankingServer, Reply
 
-from codenav.cancelling import CancelScope
-from codenav.encoders.opening import open_encoder
-from codenav.encoders.server import BATCH, EmbeddingServer
-from codenav.errors import Cancelled, Unavailable, UsageError
-from codenav.system.json_service import JsonService
+from codenav.core.cancelling import CancelScope
+from codenav.core.errors import Cancelled, Unavailable, UsageError
+from codenav.core.system.json_service import JsonService
+from codenav.retrieval.encoders.opening import open_encoder
+from codenav.retrieval.encoders.server import BATCH, EmbeddingServer
 
 TEXTS = ["order two mugs", "list the products", "delete a user", "mugs to order"]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from encoder_models import tiny_model
 
-from codenav.encoders.directory import ModelDirectory
-from codenav.encoders.opening import open_encoder
-from codenav.encoders.tuning import Pair, TuningSettings, _slope, _Tuner, tune
-from codenav.errors import Unavailable, UsageError
+from codenav.core.errors import Unavailable, UsageError
+from codenav.retrieval.encoders.directory import ModelDirectory
+from codenav.retrieval.encoders.opening import open_encoder
+from codenav.retrieval.encoders.tuning import Pair, TuningSettings, _slope, _Tuner, tune
 
 ACTS = ["order", "list", "delete", "update", "rate", "share"]
 SAID = ["buy", "show", "drop", "change", "review", "send"]
@@ -72,7 +72,7 @@ def test_the_gradients_are_those_of_the_loss(tmp_path: Path, pooling: str, count
 
 
 def tuner_vectors(tuner: _Tuner, texts: list[str]) -> np.ndarray:
-    from codenav.encoders.sentence import padded, pooled
+    from codenav.retrieval.encoders.sentence import padded, pooled
 
     ids, mask = padded([item.ids for item in tuner._tokenizer.encode_batch(texts)])
     rows = pooled(tuner.bert.states(ids, mask), mask, tuner._directory.pooling)

@@ -12,14 +12,14 @@ import pytest
 from chat_server import Begun, ChatServer, Fault, Hang
 
 import codenav
-from codenav import cancelling
-from codenav.actions import Action
 from codenav.agents import CodeNavAgent
-from codenav.cancelling import CancelScope, current_scope
+from codenav.agents.models import ChatModel
+from codenav.core import cancelling
+from codenav.core.actions import Action
+from codenav.core.cancelling import CancelScope, current_scope
+from codenav.core.errors import Cancelled, UsageError
+from codenav.core.messages import Message
 from codenav.environments import CodeEnvironment, DoneEnvironment
-from codenav.errors import Cancelled, UsageError
-from codenav.messages import Message
-from codenav.models import ChatModel
 
 SOON = 20.0
 """Seconds, on a machine that has other things to do; what is cancelled would last 1,000."""

@@ -13,9 +13,9 @@ import pytest
 from chat_server import Answer, ChatServer, Fault
 from command_line import ROOT, Ran, codenav, without_evidence
 
-from codenav import schemas
-from codenav.actions import Action, Ask, Code, CodeSummary, Done, Search
-from codenav.models.scripted import read_script
+from codenav.agents.models.scripted import read_script
+from codenav.core import schemas
+from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Search
 from codenav.sandboxes.conformance.witness import crowding
 
 Run = Callable[..., Ran]

@@ -16,9 +16,9 @@ from chat_server import Answer, Begun, ChatServer, Hang
 from command_line import Ran, codenav, on_a_terminal, screen, start
 
 import codenav as package
-from codenav import schemas
-from codenav.actions import Code, Done
-from codenav.messages import Completion
+from codenav.core import schemas
+from codenav.core.actions import Code, Done
+from codenav.core.messages import Completion
 
 Run = Callable[..., Ran]
 

@@ -10,8 +10,8 @@ import pytest
 from command_line import codenav
 
 import codenav as package
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.running.sandbox_factory import choose_backend
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.session.sandbox_factory import choose_backend
 
 SCRIPT = """\
 <action>

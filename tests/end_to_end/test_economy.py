@@ -13,7 +13,7 @@ import pytest
 from chat_server import ChatServer, Fault
 from command_line import ROOT, Ran, codenav, start, without_evidence
 
-from codenav.actions import Action, Code, CodeSummary, Done, Search
+from codenav.core.actions import Action, Code, CodeSummary, Done, Search
 
 Run = Callable[..., Ran]
 

@@ -16,7 +16,7 @@ import pytest
 from chat_server import ChatServer, Fault, Hang
 from command_line import Command, Ran, codenav, start, without_evidence
 
-from codenav.actions import Code, Done
+from codenav.core.actions import Code, Done
 
 Run = Callable[..., Ran]
 

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import codenav
-from codenav.actions import Action
+from codenav.core.actions import Action
 from codenav.episodes.record import EpisodeResult
 
 AREA = "from farm.fields import Field\n\narea = Field(20, 30).area()\nprint(area)\n"

@@ -23,10 +23,10 @@ from local_model import CODER
 from tool_service import ToolService
 
 import codenav as package
-from codenav import schemas
-from codenav.messages import Completion, Message
-from codenav.models import LocalModel
-from codenav.models.local import serving
+from codenav.agents.models import LocalModel
+from codenav.agents.models.local import serving
+from codenav.core import schemas
+from codenav.core.messages import Completion, Message
 
 pytestmark = pytest.mark.real_model
 

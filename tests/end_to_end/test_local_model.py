@@ -17,11 +17,11 @@ from command_line import codenav, on_a_terminal, screen, start
 from local_model import LocalModel
 
 import codenav as package
-from codenav import schemas
-from codenav.actions import Code, Done
-from codenav.errors import ContextOverflow
-from codenav.messages import Completion, Message
-from codenav.models import ChatModel
+from codenav.agents.models import ChatModel
+from codenav.core import schemas
+from codenav.core.actions import Code, Done
+from codenav.core.errors import ContextOverflow
+from codenav.core.messages import Completion, Message
 
 STORY = "Write a long story about a farm and everybody who lives there."
 

@@ -13,8 +13,8 @@ from command_line import codenav
 
 import codenav as package
 from codenav import ScriptedModel
-from codenav.actions import Action, Code, CodeSummary, Done
-from codenav.errors import Unavailable
+from codenav.core.actions import Action, Code, CodeSummary, Done
+from codenav.core.errors import Unavailable
 
 SERVERS = Path(__file__).parent.parent / "mcp_servers"
 sys.path.insert(0, str(SERVERS))

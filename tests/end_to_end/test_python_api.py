@@ -12,10 +12,12 @@ import nbformat
 import pytest
 
 import codenav
-import codenav.api
-from codenav import options
-from codenav.actions import Action, Observation
+import codenav.session.api
 from codenav.agents import CodeNavAgent
+from codenav.core import options
+from codenav.core.actions import Action, Observation
+from codenav.core.errors import LimitReached, ModelNotConfigured, NotFound, UsageError
+from codenav.core.messages import Message
 from codenav.environments import (
     AskEnvironment,
     CodeEnvironment,
@@ -23,8 +25,6 @@ from codenav.environments import (
     DoneEnvironment,
     SearchEnvironment,
 )
-from codenav.errors import LimitReached, ModelNotConfigured, NotFound, UsageError
-from codenav.messages import Message
 
 AREA = "from farm.fields import Field\narea = Field(20, 30).area()\nprint(area)"
 
@@ -207,7 +207,7 @@ def test_the_hint_stands_below_the_message_in_a_traceback() -> None:
         [sys.executable, "-c", "import codenav; codenav.index('no/such/folder')"], capture_output=True, text=True
     )
     *_, message, hint = ran.stderr.splitlines()
-    assert message == "codenav.errors.NotFound: no such file or folder: no/such/folder"
+    assert message == "codenav.core.errors.NotFound: no such file or folder: no/such/folder"
     assert hint.startswith("Try: ") and ran.stderr.count("Try: ") == 1
     with pytest.raises(NotFound) as caught:
         codenav.index("no/such/folder")
@@ -243,7 +243,7 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
     seen: list[codenav.Session] = []
 
     def opened(**keywords: object) -> codenav.Session:
-        with codenav.api.open_session(
+        with codenav.session.api.open_session(
             on=library, model=codenav.ScriptedModel([]), sandbox="process", **keywords
         ) as one:
             seen.append(one)
@@ -255,7 +255,7 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
         for option in (*parameter.opts, *parameter.secondary_opts)
         if option.startswith("--")
     } - {"stream", "quiet", "verbose", "json", "help", "on", "save_summary"}
-    known = [*codenav.api.RunKeywords.__annotations__]
+    known = [*codenav.session.api.RunKeywords.__annotations__]
     values = {name: True if name.startswith("no_") else "x" for name in names}
     assert {name for name in names if options._as_field(name, values[name], known)[0] not in known} == set()
     session = opened(max_steps=3, max_seconds=5.5, max_tokens=7, memory="1g", cpus=1, pids=64, code_timeout=9)

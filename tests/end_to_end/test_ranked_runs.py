@@ -15,9 +15,10 @@ from command_line import codenav
 from tool_service import KEY, ToolService
 
 import codenav as package
-from codenav import CheckOptions, Code, Done, ScriptedModel, Search, Session, schemas
-from codenav.graphs.folders import GraphFolder, graphs_dir
-from codenav.options import ToolOptions
+from codenav import CheckOptions, Code, Done, ScriptedModel, Search, Session
+from codenav.core import schemas
+from codenav.core.options import ToolOptions
+from codenav.toolgraph.folders import GraphFolder, graphs_dir
 
 NO_CHECKS = CheckOptions(lint=False, types=False)
 REQUEST = "How much wheat does a plot of 20 by 30 metres give?"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.execution import MIB, Mount, Resources
+from codenav.core.execution import MIB, Mount, Resources
 
 NOBODY = 65534
 APPEND = "path = {path!r}\nlines = open(path).read().splitlines()\nopen(path, 'a').write(f'{{len(lines)}}\\n');"

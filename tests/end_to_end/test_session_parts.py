@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 import codenav
-from codenav.actions import Action, Observation, Step, Turn
-from codenav.config import Config
-from codenav.environments import CodeEnvironment
-from codenav.errors import UsageError
-from codenav.execution import Resources, SandboxSettings
-from codenav.options import (
+from codenav.core.actions import Action, Observation, Step, Turn
+from codenav.core.config import Config
+from codenav.core.errors import UsageError
+from codenav.core.execution import Resources, SandboxSettings
+from codenav.core.options import (
     CheckKeywords,
     CheckOptions,
     ModelKeywords,
@@ -29,9 +28,10 @@ from codenav.options import (
     ToolKeywords,
     ToolOptions,
 )
-from codenav.protocols import Environment
-from codenav.running.sandbox_factory import SandboxFactory
-from codenav.tool_selection import SelectionKeywords, ToolSelection
+from codenav.core.protocols import Environment
+from codenav.core.tool_selection import SelectionKeywords, ToolSelection
+from codenav.environments import CodeEnvironment
+from codenav.session.sandbox_factory import SandboxFactory
 
 NO_CHECKS = CheckOptions(lint=False, types=False)
 

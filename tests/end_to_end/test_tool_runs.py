@@ -20,9 +20,10 @@ from pseudo_terminal import INTERRUPT, on_terminal
 from tool_service import KEY, TROUBLE, ToolService
 
 import codenav as package
-from codenav import CheckOptions, SandboxOptions, ScriptedModel, Session, schemas
-from codenav.actions import Action, Code, CodeSummary, Done, Search
-from codenav.options import ToolOptions
+from codenav import CheckOptions, SandboxOptions, ScriptedModel, Session
+from codenav.core import schemas
+from codenav.core.actions import Action, Code, CodeSummary, Done, Search
+from codenav.core.options import ToolOptions
 
 Run = Callable[..., Ran]
 REQUEST = "Order two blue mugs for customer 7"
@@ -438,8 +439,8 @@ def test_a_session_without_tools_says_nothing_of_them(
 
 def test_a_record_that_cannot_be_written_stops_the_calls(shop: str, service: ToolService) -> None:
     """A listener that fails where the record would: the call went out, no further one does, and the run ends."""
-    from codenav.errors import StorageFull
-    from codenav.events import Called, Event
+    from codenav.core.errors import StorageFull
+    from codenav.core.events import Called, Event
 
     def full(event: Event) -> None:
         if isinstance(event, Called):

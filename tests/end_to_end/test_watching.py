@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from command_line import codenav, start
 
-from codenav import schemas
+from codenav.core import schemas
 
 PATIENCE = 30.0
 """Seconds in which an update must come; it takes one or two on an idle machine."""
@@ -189,7 +189,7 @@ def test_a_watch_that_is_killed_leaves_a_usable_index(watch: Watch, library: Pat
 
 
 def test_from_python_it_is_a_generator(library: Path) -> None:
-    from codenav.indexing.watching import watch
+    from codenav.retrieval.watching import watch
 
     told: list[str] = []
     watching = watch([library], notice=told.append)

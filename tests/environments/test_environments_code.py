@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import codenav
-from codenav.actions import Code, CodeObservation
-from codenav.cancelling import CancelScope
+from codenav.core.actions import Code, CodeObservation
+from codenav.core.cancelling import CancelScope
+from codenav.core.errors import IndexUnavailable, NotFound
+from codenav.core.execution import ExecutionError, Ran, Resources
 from codenav.environments import CodeEnvironment
-from codenav.errors import IndexUnavailable, NotFound
-from codenav.execution import ExecutionError, Ran, Resources
 
 
 def drafted(*codes: str) -> Code:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from codenav.core.execution import Execution, Outcome
 from codenav.environments.drafts import Choice, choose
-from codenav.execution import Execution, Outcome
 
 
 def gave(text: str) -> Execution:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult
-from codenav.environments import formatting
-from codenav.execution import (
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult
+from codenav.core.execution import (
     CheckReport,
     Display,
     Execution,
@@ -16,7 +15,8 @@ from codenav.execution import (
     Variable,
     Verdict,
 )
-from codenav.usage import estimate_tokens
+from codenav.core.usage import estimate_tokens
+from codenav.environments import formatting
 
 
 def block(name: str = "area", *, text: str = "def area(r):\n    return 3 * r", docstring: str = "") -> CodeBlock:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codenav.actions import Action, Code, CodeObservation
+from codenav.core.actions import Action, Code, CodeObservation
+from codenav.core.execution import Execution, Outcome
+from codenav.core.secrets.masking import masker
 from codenav.environments.masked import MaskedEnvironment
-from codenav.execution import Execution, Outcome
-from codenav.secrets.masking import masker
 
 
 class Quoting:

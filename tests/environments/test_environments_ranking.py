@@ -9,13 +9,13 @@ import jsonschema
 import pytest
 
 import codenav
-from codenav import schemas
-from codenav.actions import Search, SearchObservation
-from codenav.blocks import BlockKind, CodeBlock, Hit, IndexStats, LineSpan, Moved, SearchResult, Vote
+from codenav.core import schemas
+from codenav.core.actions import Search, SearchObservation
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, IndexStats, LineSpan, Moved, SearchResult, Vote
 from codenav.environments import Ranking, SearchEnvironment
 from codenav.environments.ranking import MATCHES
 from codenav.environments.search import FULL, MORE
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 AREAS = Search("(type: FUNCTION) AND (name: area*)")
 Order = Callable[[Sequence[Hit]], Sequence[Hit]]

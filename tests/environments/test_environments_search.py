@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.actions import Search, SearchObservation
+from codenav.core.actions import Search, SearchObservation
+from codenav.core.usage import estimate_tokens
 from codenav.environments import SearchEnvironment
 from codenav.environments.search import FULL, MORE, QUERIES, TOKENS
-from codenav.indexing.source_index import SourceIndex
 from codenav.navigation.members import instance_of
-from codenav.usage import estimate_tokens
+from codenav.retrieval.source_index import SourceIndex
 
 
 @pytest.fixture

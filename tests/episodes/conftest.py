@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.actions import (
+from codenav.core.actions import (
     Action,
     Ask,
     AskObservation,
@@ -25,12 +25,12 @@ from codenav.actions import (
     SummaryObservation,
     Unreadable,
 )
-from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult, block_id
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult, block_id
+from codenav.core.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+from codenav.core.execution import CheckReport, Display, Execution, ExecutionError, Finding, Outcome, Variable, Verdict
+from codenav.core.usage import Usage
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
-from codenav.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
-from codenav.execution import CheckReport, Display, Execution, ExecutionError, Finding, Outcome, Variable, Verdict
-from codenav.usage import Usage
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from codenav.core.execution import Execution, Held, Outcome, Ran, Replayed, Verdict
+from codenav.core.options import SandboxOptions
+from codenav.core.system.bounded import OutOfTime, within
 from codenav.episodes.compared import Comparison, Left
 from codenav.episodes.figures import numbers_in
 from codenav.episodes.objects import Objects
 from codenav.episodes.repeats import Results
 from codenav.episodes.supported import unsupported
-from codenav.execution import Execution, Held, Outcome, Ran, Replayed, Verdict
-from codenav.options import SandboxOptions
-from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import SandboxFactory
-from codenav.system.bounded import OutOfTime, within
+from codenav.session.replaying import Beginning, Replay
+from codenav.session.sandbox_factory import SandboxFactory
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import summaries

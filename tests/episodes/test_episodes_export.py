@@ -20,7 +20,7 @@ import pandas
 import pytest
 from markdown_it import MarkdownIt
 
-from codenav.actions import (
+from codenav.core.actions import (
     Ask,
     AskObservation,
     Code,
@@ -33,11 +33,11 @@ from codenav.actions import (
     Summary,
     Unreadable,
 )
-from codenav.blocks import SearchResult
+from codenav.core.blocks import SearchResult
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.events import Status
+from codenav.core.execution import Execution, ExecutionError, Outcome
 from codenav.episodes.record import EpisodeResult
-from codenav.errors import NotFound, StorageFull, UsageError
-from codenav.events import Status
-from codenav.execution import Execution, ExecutionError, Outcome
 
 Recorded = Callable[..., EpisodeResult]
 
@@ -247,7 +247,7 @@ def test_a_full_disk_leaves_the_old_file(recorded: Recorded, tmp_path: Path) -> 
     code = (
         "import os, sys; from pathlib import Path\n"
         "from codenav.episodes.export import write_json\n"
-        "from codenav.errors import StorageFull\n"
+        "from codenav.core.errors import StorageFull\n"
         "path = Path(sys.argv[1], 'run.json'); path.write_text('old')\n"
         "try: write_json({'a': 'x' * 500_000}, path)\n"
         "except StorageFull as error: print(error)\n"

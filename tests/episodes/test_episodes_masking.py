@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pytest
 
-from codenav.secrets.masking import StreamMasker, masker
+from codenav.core.secrets.masking import StreamMasker, masker
 
 PLAIN = "hunter2-Zq81xv"
 ODD = "p'ä\"ss\\w/o <r>&d\n\U0001f511=1%z"

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from codenav.actions import Code, CodeObservation, Step
+from codenav.core.actions import Code, CodeObservation, Step
+from codenav.core.execution import Execution, Outcome, Value
 from codenav.episodes.plain import as_script
 from codenav.episodes.verify import script_from_steps
-from codenav.execution import Execution, Outcome, Value
 
 AWAITS = '''"""What it does."""
 from __future__ import annotations

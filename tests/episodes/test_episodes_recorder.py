@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from codenav.actions import Code, CodeObservation, Step
+from codenav.core.actions import Code, CodeObservation, Step
+from codenav.core.errors import StorageFull
+from codenav.core.events import Event, Noticed, Observed, RunEnded, Status
+from codenav.core.execution import Display, Execution, Outcome
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.recorder import Recorder
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import StorageFull
-from codenav.events import Event, Noticed, Observed, RunEnded, Status
-from codenav.execution import Display, Execution, Outcome
 
 Events = Callable[..., list[Event]]
 WRITER = [sys.executable, str(Path(__file__).with_name("writer.py"))]
@@ -187,7 +187,7 @@ def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "codenav.errors.StorageFull: cannot" in done.stderr
+    assert "codenav.core.errors.StorageFull: cannot" in done.stderr
     assert "without any step" in done.stderr or "cannot make a folder" in done.stderr
 
 

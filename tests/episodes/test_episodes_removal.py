@@ -15,13 +15,14 @@ import pytest
 from command_line import codenav
 from jsonschema import Draft202012Validator
 
-from codenav import CheckOptions, Code, Done, ScriptedModel, Session, schemas
+from codenav import CheckOptions, Code, Done, ScriptedModel, Session
+from codenav.core import schemas
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.events import Status
 from codenav.episodes.objects import Objects
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.removal import remove, remove_old, size_of
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import NotFound, UsageError
-from codenav.events import Status
 
 WRITER = Path(__file__).with_name("writer.py")
 Recorded = Callable[..., EpisodeResult]

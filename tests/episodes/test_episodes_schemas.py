@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from codenav import schemas
-from codenav.blocks import BlockKind, CodeBlock, FileSkip, Hit, IndexStats, LineSpan, SearchResult
+from codenav.core import schemas
+from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, Hit, IndexStats, LineSpan, SearchResult
+from codenav.core.errors import NotFound
+from codenav.core.events import Called, Event, Status
+from codenav.core.execution import Display, Execution, ExecutionError, Outcome, Variable
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import NotFound
-from codenav.events import Called, Event, Status
-from codenav.execution import Display, Execution, ExecutionError, Outcome, Variable
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "record-format.md"
 BLOCK = CodeBlock("0a", BlockKind.CLASS, "A", "m.A", "m.py", LineSpan(1, 2), "class A: ...")

@@ -15,13 +15,13 @@ import jsonschema
 import pytest
 from command_line import codenav
 
-from codenav import schemas
+from codenav.core import schemas
+from codenav.core.errors import CodeNavError, NotFound, UsageError
+from codenav.core.events import Event, RunEnded, Status
+from codenav.core.execution import ToolCall
+from codenav.core.system.process_identity import Owner
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import CodeNavError, NotFound, UsageError
-from codenav.events import Event, RunEnded, Status
-from codenav.execution import ToolCall
-from codenav.system.process_identity import Owner
 
 Events = Callable[..., list[Event]]
 Recorded = Callable[..., EpisodeResult]
@@ -270,7 +270,9 @@ def test_a_run_that_did_not_end_is_told_as_far_as_it_went(store: EpisodeStore, r
 
 def test_importing_the_parts_is_cheap() -> None:
     heavy = ["nbformat", "pandas", "jsonschema", "networkx", "IPython"]
-    code = f"import sys, codenav.episodes.store, codenav.schemas; print([m for m in {heavy!r} if m in sys.modules])"
+    code = (
+        f"import sys, codenav.episodes.store, codenav.core.schemas; print([m for m in {heavy!r} if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from codenav.core.execution import Held, Replayed
 from codenav.episodes.figures import Pool, numbers_in
 from codenav.episodes.supported import unsupported
-from codenav.execution import Held, Replayed
 
 LEFT = Replayed(
     "0 0.43763528138528146\nOslo 1234567\n",

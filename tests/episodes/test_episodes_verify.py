@@ -9,13 +9,13 @@ from typing import IO
 
 import pytest
 
-from codenav.actions import Code, CodeObservation, Search, SearchObservation, Step
+from codenav.core.actions import Code, CodeObservation, Search, SearchObservation, Step
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import DIFFERS, Digest, Execution, ExecutionError, Held, Outcome, Ran, SandboxInfo, Verdict
+from codenav.core.protocols import Sandbox
 from codenav.episodes.code import printed
 from codenav.episodes.compared import Left
 from codenav.episodes.verify import script_from_steps, verify
-from codenav.errors import SandboxUnavailable
-from codenav.execution import DIFFERS, Digest, Execution, ExecutionError, Held, Outcome, Ran, SandboxInfo, Verdict
-from codenav.protocols import Sandbox
 
 
 @dataclass

@@ -7,11 +7,11 @@ import os
 import sys
 from pathlib import Path
 
-from codenav.actions import Code, CodeObservation, Step, Summary
+from codenav.core.actions import Code, CodeObservation, Step, Summary
+from codenav.core.errors import StorageFull
+from codenav.core.events import Acted, Observed, RunEnded, RunStarted, Status
+from codenav.core.execution import Execution, Outcome
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import StorageFull
-from codenav.events import Acted, Observed, RunEnded, RunStarted, Status
-from codenav.execution import Execution, Outcome
 
 
 def step(number: int, size: int) -> Step:

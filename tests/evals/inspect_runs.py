@@ -17,10 +17,10 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsag
 
 import codenav.evals.inspect_registry  # noqa: F401
 from codenav import evals
-from codenav.actions import Action, Code, CodeSummary, Done, Search
+from codenav.agents.models import ScriptedModel
+from codenav.core.actions import Action, Code, CodeSummary, Done, Search
 from codenav.evals.mnms import Mnms
 from codenav.evals.mnms.programs import program_of
-from codenav.models import ScriptedModel
 
 DATA = Path(__file__).parent.parent / "data" / "evals" / "mnms"
 OPTIONS: dict[str, Any] = {"tasks": str(DATA / "plans.json"), "any_commit": True, "stub_tools": True}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind
-from codenav.errors import NotFound, Unavailable, UsageError
+from codenav.core.blocks import BlockKind
+from codenav.core.errors import NotFound, Unavailable, UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.evals.api_bank import ApiBank, environment, inside
 from codenav.evals.api_bank.dialogues import FOLDER
 from codenav.evals.api_bank.retrieval import recall, recall_of
 from codenav.evals.task import Mode
-from codenav.system.interpreter import Interpreter
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
 

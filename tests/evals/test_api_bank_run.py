@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from codenav.agents.models import ScriptedModel
 from codenav.evals.api_bank import ApiBank
 from codenav.evals.runner import run
 from codenav.evals.task import Mode, Sample
-from codenav.models import ScriptedModel
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
 REAL = os.environ.get("CODENAV_EVAL_DATA", "")

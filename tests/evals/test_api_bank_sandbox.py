@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import codenav
+from codenav.core.events import Status
+from codenav.core.protocols import Sandbox
 from codenav.episodes.record import EpisodeResult
 from codenav.evals.api_bank import ApiBank
 from codenav.evals.api_bank.replays import Replays
 from codenav.evals.task import Attempt, Sample, ToolCall
-from codenav.events import Status
-from codenav.protocols import Sandbox
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
 REAL = os.environ.get("CODENAV_EVAL_DATA", "")

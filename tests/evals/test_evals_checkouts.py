@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import CodeNavError, NotFound, UsageError
+from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.evals.checkouts import UNKNOWN, checkout
 
 NEEDS = ("tasks.py", "data")

@@ -15,9 +15,9 @@ import pytest
 from chat_server import ChatServer, Fault
 from command_line import codenav, on_a_terminal, start
 
-from codenav import schemas
-from codenav.actions import Code, Done
-from codenav.errors import NotFound, UsageError
+from codenav.core import schemas
+from codenav.core.actions import Code, Done
+from codenav.core.errors import NotFound, UsageError
 from codenav.evals.ablations import GRIDS, folder_of, grid
 from codenav.evals.checkouts import UNKNOWN, checkout
 from codenav.evals.registry import BENCHMARKS, make

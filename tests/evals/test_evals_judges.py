@@ -14,12 +14,12 @@ from chat_server import ChatServer, Hang
 from command_line import codenav, start
 from made_runs import made_result, made_run
 
-from codenav import schemas
+from codenav.agents.models import FunctionModel, ScriptedModel
+from codenav.core import schemas
+from codenav.evals.judge import Judge
 from codenav.evals.judges import judge_pair, judge_run, shown
 from codenav.evals.recorded import Recorded
 from codenav.evals.verdicts import Kept, Label, Labels
-from codenav.judges import Judge
-from codenav.models import FunctionModel, ScriptedModel
 
 PASSES, FAILS = "It is right.\nVERDICT: pass", "It is made up.\nVERDICT: fail"
 

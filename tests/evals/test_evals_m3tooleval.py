@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import codenav
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.evals.m3tooleval import M3ToolEval
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.task import Attempt, Mode, Sample, ToolCall

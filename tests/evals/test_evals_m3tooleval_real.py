@@ -15,11 +15,11 @@ import pytest
 from m3_solutions import SOLUTIONS, Solution
 
 import codenav
+from codenav.core.protocols import Sandbox
 from codenav.evals.m3tooleval import M3ToolEval
 from codenav.evals.m3tooleval.checks import spoilt
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.task import Mode
-from codenav.protocols import Sandbox
 
 CHECKOUTS = os.environ.get("CODENAV_EVAL_DATA")
 """A folder with a checkout of code-act in it, read before the tests clear the environment."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import codenav.evals
-from codenav.actions import Action, Code, Done, Search
-from codenav.api import load_episode
-from codenav.errors import ContextOverflow
+from codenav.agents.models import FunctionModel, ScriptedModel
+from codenav.core.actions import Action, Code, Done, Search
+from codenav.core.errors import ContextOverflow
+from codenav.core.messages import Message
 from codenav.evals import Sample
 from codenav.evals.m3tooleval import M3ToolEval
-from codenav.messages import Message
-from codenav.models import FunctionModel, ScriptedModel
+from codenav.session.api import load_episode
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
 

@@ -13,8 +13,8 @@ import pytest
 from command_line import codenav
 from made_runs import made_result, made_run
 
-from codenav import schemas
-from codenav.errors import UsageError
+from codenav.core import schemas
+from codenav.core.errors import UsageError
 from codenav.evals.paper import MODEL, ROWS, row_for
 from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.evals.report import report

@@ -19,18 +19,18 @@ import pytest
 from evals_task import Shop, plays, script
 
 import codenav.evals
-from codenav.actions import Action, Code, Done, Search
-from codenav.config import episodes_dir
+from codenav.agents.models import FunctionModel
+from codenav.core.actions import Action, Code, Done, Search
+from codenav.core.config import episodes_dir
+from codenav.core.errors import ModelFailed, ModelNotConfigured, ModelUnreachable, Unavailable, UsageError
+from codenav.core.limits import Limits
+from codenav.core.messages import Completion, Message
 from codenav.episodes.store import EpisodeStore
-from codenav.errors import ModelFailed, ModelNotConfigured, ModelUnreachable, Unavailable, UsageError
 from codenav.evals import Mode, Result, Sample, Setting, attempts
 from codenav.evals.recorded import Recorded, outcome_of
 from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
 from codenav.evals.set_up import notes
-from codenav.limits import Limits
-from codenav.messages import Completion, Message
-from codenav.models import FunctionModel
 
 PLAIN: Any = {"lint": False, "types": False}
 SAMPLES = 6
@@ -72,7 +72,7 @@ def test_a_sample_is_an_episode_with_its_trace_values_and_score(tmp_path: Path) 
     assert [step["action"] for step in first.trajectory] == ["search", "code", "code_summary", "done"]
     assert first.prompt_tokens > 100 and first.seconds > 0 and first.dollars is None
     assert codenav.evals.RunFolder.open(tmp_path / "a").head.facts == {"commit": "0" * 40}
-    from codenav.api import load_episode
+    from codenav.session.api import load_episode
 
     assert load_episode(first.episode).request == first.request
     assert not (tmp_path / "a" / ".work").exists()
@@ -315,7 +315,7 @@ def test_a_fault_of_the_scorer_is_an_error_of_its_sample(tmp_path: Path) -> None
 
 def test_dollars_are_counted_where_a_price_is_known(tmp_path: Path) -> None:
     def model(sample: Sample) -> FunctionModel:
-        from codenav.usage import Usage
+        from codenav.core.usage import Usage
 
         usage = Usage(requests=1, input_tokens=1000, output_tokens=10)
         return FunctionModel(lambda messages: Completion(Done("0").to_xml(), usage=usage))

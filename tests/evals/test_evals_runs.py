@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.evals.results import Result
 from codenav.evals.runs import HEAD, LOCK, RESULTS, Head, RunFolder, line_of, merge, plain, result_of
 from codenav.evals.settings import in_shard

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from codenav import Session
-from codenav.actions import Code, CodeSummary, Done, Search
-from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.agents.models import ScriptedModel
+from codenav.core.actions import Code, CodeSummary, Done, Search
+from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 from codenav.evals.mnms import Mnms
 from codenav.evals.mnms.programs import program_of
 from codenav.evals.mnms.sampling import draw
 from codenav.evals.task import Attempt, Mode
-from codenav.models import ScriptedModel
 
 DATA = Path(__file__).parent.parent / "data" / "evals" / "mnms"
 PLANS = DATA / "plans.json"

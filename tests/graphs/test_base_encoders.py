@@ -11,15 +11,15 @@ from command_line import codenav
 from encoder_models import tiny_model
 
 import codenav as package
-from codenav.encoders.directory import DESCRIPTION
-from codenav.encoders.tuning import TuningSettings
-from codenav.errors import NotFound, Unavailable, UsageError
-from codenav.graphs.base_encoders import tuned_weights
-from codenav.graphs.retrievers import train_retriever
-from codenav.retriever.fitting import Weights
-from codenav.retriever.making import NoBetter
-from codenav.running.services import Services
-from codenav.tool_selection import ToolSelection
+from codenav.core.errors import NotFound, Unavailable, UsageError
+from codenav.core.tool_selection import ToolSelection
+from codenav.retrieval.dense.fitting import Weights
+from codenav.retrieval.dense.making import NoBetter
+from codenav.retrieval.encoders.directory import DESCRIPTION
+from codenav.retrieval.encoders.tuning import TuningSettings
+from codenav.session.services import Services
+from codenav.toolgraph.base_encoders import tuned_weights
+from codenav.toolgraph.retrievers import train_retriever
 
 ACTS = {"order": "purchase", "list": "present", "drop": "vanish", "rate": "judge", "share": "spread"}
 THINGS = ["mug", "song", "book", "city", "team", "lamp"]

@@ -12,20 +12,20 @@ import pytest
 from elasticsearch_server import Server
 
 import codenav
-from codenav import schemas
-from codenav.actions import Search
-from codenav.blocks import BlockKind, SearchResult
+from codenav.core import schemas
+from codenav.core.actions import Search
+from codenav.core.blocks import BlockKind, SearchResult
+from codenav.core.errors import IndexUnavailable
+from codenav.core.protocols import Index
+from codenav.core.traces import Trace, TracedCall
 from codenav.environments import Ranking, SearchEnvironment
 from codenav.environments.ranking import BROUGHT
-from codenav.errors import IndexUnavailable
-from codenav.graphs.beside import Graphs, forget_episodes
-from codenav.graphs.folders import GraphFolder
-from codenav.graphs.within import LimitedIndex
-from codenav.indexing.source_index import SourceIndex
-from codenav.protocols import Index
+from codenav.retrieval.source_index import SourceIndex
+from codenav.toolgraph.beside import Graphs, forget_episodes
+from codenav.toolgraph.folders import GraphFolder
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.traces import Trace, TracedCall
+from codenav.toolgraph.within import LimitedIndex
 
 ASKED = "What did our customers spend in May?"
 AGAIN = "How much money did customers spend during June?"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import StorageFull, UsageError
-from codenav.graphs.beside import forget_episodes, joined
-from codenav.graphs.folders import GraphFolder, Learnt, graphs_dir
-from codenav.traces import Trace, TracedCall
+from codenav.core.errors import StorageFull, UsageError
+from codenav.core.traces import Trace, TracedCall
+from codenav.toolgraph.beside import forget_episodes, joined
+from codenav.toolgraph.folders import GraphFolder, Learnt, graphs_dir
 
 
 def trace(id: str, *names: str, verified: bool = True) -> Trace:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.graphs import links
-from codenav.indexing.source_index import SourceIndex
-from codenav.traces import callable_name
+from codenav.core.traces import callable_name
+from codenav.retrieval.source_index import SourceIndex
+from codenav.toolgraph import links
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.blocks import CodeBlock, Hit, SearchResult
-from codenav.graphs.beside import Graphs
-from codenav.graphs.folders import GraphFolder, Known, Learnt
-from codenav.graphs.links import links_of
-from codenav.graphs.rankers import measure_votes, usual_ranker
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.blocks import CodeBlock, Hit, SearchResult
+from codenav.core.traces import Trace, TracedCall
+from codenav.retrieval.source_index import SourceIndex
+from codenav.toolgraph.beside import Graphs
+from codenav.toolgraph.folders import GraphFolder, Known, Learnt
 from codenav.toolgraph.gate import LEAST_CASES, Gate
+from codenav.toolgraph.links import links_of
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.traces import Trace, TracedCall
+from codenav.toolgraph.rankers import measure_votes, usual_ranker
 
 FRUIT = ("apple", "pear", "plum", "cherry", "quince", "grape", "fig", "lemon", "melon", "peach")
 

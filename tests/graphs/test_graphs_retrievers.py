@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from retriever.made_examples import TOPICS, requests
 
-from codenav.errors import UsageError
-from codenav.graphs import retrievers
-from codenav.graphs.retrievers import train_retriever
+from codenav.core.errors import UsageError
+from codenav.toolgraph import retrievers
+from codenav.toolgraph.retrievers import train_retriever
 
 
 def test_traces_of_several_sources_count_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from codenav.graphs.spec_flows import MOST_GIVERS, flows_of_spec, traces_of_spec
+from codenav.toolgraph.spec_flows import MOST_GIVERS, flows_of_spec, traces_of_spec
 from codenav.tools.model import Link
 from codenav.tools.openapi.reading import read_openapi
 from codenav.tools.reading import read_spec

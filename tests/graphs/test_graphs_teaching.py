@@ -10,19 +10,19 @@ import jsonschema
 import pytest
 from command_line import codenav
 
-from codenav import schemas
-from codenav.config import episodes_dir
-from codenav.errors import NotFound, UsageError
-from codenav.events import RunEnded, RunStarted, Status
-from codenav.graphs.folders import GraphFolder, graphs_dir
-from codenav.graphs.names import CallableNames
-from codenav.graphs.teaching import Taught
-from codenav.graphs.verbs import teach
+from codenav.core import schemas
+from codenav.core.config import episodes_dir
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.events import RunEnded, RunStarted, Status
+from codenav.core.traces import Trace, TracedCall
 from codenav.navigation.verbs import opened
+from codenav.toolgraph.folders import GraphFolder, graphs_dir
 from codenav.toolgraph.graph import ToolGraph
+from codenav.toolgraph.names import CallableNames
 from codenav.toolgraph.nodes import EdgeKind
+from codenav.toolgraph.teaching import Taught
+from codenav.toolgraph.verbs import teach
 from codenav.tools import weights
-from codenav.traces import Trace, TracedCall
 
 SHOP = {
     "shop/__init__.py": "from shop.boxes import Box, fill\n",

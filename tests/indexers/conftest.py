@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import (
+from codenav.core.blocks import (
     BlockKind,
     Change,
     CodeBlock,
@@ -20,10 +20,10 @@ from codenav.blocks import (
     IndexStats,
     SearchResult,
 )
+from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.indexers.build import TICK_SECONDS
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks
-from codenav.system.interpreter import Interpreter, find_interpreter
 
 
 class MemoryIndex:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from codenav.blocks import Change, FileChange, FileRemoval, FileSkip
-from codenav.errors import IndexUnavailable, StorageFull, UsageError
+from codenav.core.blocks import Change, FileChange, FileRemoval, FileSkip
+from codenav.core.errors import IndexUnavailable, StorageFull, UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.build import TICK_SECONDS, UNSETTLED, BuildReport, Progress, build
 from codenav.indexers.python_blocks import CUT
 from codenav.indexers.sources import resolve
-from codenav.retrieval.embedded import EmbeddedIndex
-from codenav.system.interpreter import Interpreter
+from codenav.retrieval.embedded.index import EmbeddedIndex
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 Build = Callable[[Path], BuildReport]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.parsing import OutOfTime
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import CUT, python_blocks

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import FileSkip
-from codenav.errors import UsageError
+from codenav.core.blocks import FileSkip
+from codenav.core.errors import UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.sources import Source, resolve
-from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 FINDER = """from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from codenav.blocks import FileSkip
-from codenav.errors import UsageError
+from codenav.core.blocks import FileSkip
+from codenav.core.errors import UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.build import BuildReport, build
 from codenav.indexers.code_blocks import GENERATED, code_blocks
 from codenav.indexers.components import script_of
@@ -18,7 +19,6 @@ from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place
 from codenav.indexers.sources import resolve
 from codenav.indexers.walk import Found, walk
-from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 Build = Callable[[Path], BuildReport]

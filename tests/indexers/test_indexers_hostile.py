@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 from command_line import ROOT, codenav
 
-from codenav import schemas
+from codenav.core import schemas
 
 GOOD = "def found_again(x: int) -> int:\n    return x\n"
 
@@ -148,8 +148,9 @@ def other_user() -> Iterator[tuple[Path, list[str]]]:
         if os.geteuid() == 0:
             (folder / "home").chmod(0o777)
             # The interpreter may lie where only root can go: its files are opened before the rights are dropped.
-            drop = f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); import codenav.cli.index, codenav.api;"
-            drop += "import tantivy, codenav.indexers.build, codenav.retrieval.catalog, codenav.indexers.python_blocks;"
+            drop = f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); import codenav.cli.index, codenav.session.api;"
+            drop += "import tantivy, codenav.indexers.build, codenav.indexers.python_blocks;"
+            drop += "import codenav.retrieval.embedded.catalog;"
             command = [sys.executable, "-c", drop + AS_NOBODY]
         yield folder, command
         for path in folder.rglob("*"):
@@ -160,8 +161,8 @@ def other_user() -> Iterator[tuple[Path, list[str]]]:
 AS_NOBODY = """
 import warnings
 from codenav.indexers import workers
-from codenav.system.interpreter import find_interpreter
-from codenav.indexing.source_index import open_index
+from codenav.core.system.interpreter import find_interpreter
+from codenav.retrieval.source_index import open_index
 python = find_interpreter()
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 import json

@@ -14,7 +14,7 @@ from drawn import drawn
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_blocks import CUT, CUT_LINES, LONG_LINE, MINIFIED, code_blocks
 from codenav.indexers.code_draft import LONG_VALUE
 from codenav.indexers.code_languages import LANGUAGE_RULES

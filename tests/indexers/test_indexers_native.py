@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from codenav.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_blocks import code_blocks
 from codenav.indexers.code_branches import one_branch
 from codenav.indexers.code_macros import without_plain_macros

@@ -13,7 +13,7 @@ from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.notebooks import BROKEN, notebook_blocks
 from codenav.indexers.place import Place
 from codenav.indexers.read import Task, read

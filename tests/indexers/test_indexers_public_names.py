@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.build import build
 from codenav.indexers.sources import resolve
-from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 

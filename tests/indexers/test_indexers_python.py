@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.indexers.decode import decode
 from codenav.indexers.place import Place
 from codenav.indexers.python_blocks import python_blocks

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import CodeBlock
+from codenav.core.blocks import CodeBlock
 from codenav.indexers.parsing import PARSE_SECONDS
 from codenav.indexers.place import Identity, Place
 from codenav.indexers.python_blocks import parsed_blocks

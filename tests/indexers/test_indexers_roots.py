@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.sources import resolve
-from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 

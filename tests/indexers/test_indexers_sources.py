@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import FileSkip
-from codenav.errors import CodeNavError, NotFound, UsageError
+from codenav.core.blocks import FileSkip
+from codenav.core.errors import CodeNavError, NotFound, UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.indexers import index_groups as named
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.place import Place
 from codenav.indexers.sources import Source, key_of, resolve, together
 from codenav.indexers.walk import walk
-from codenav.system.interpreter import Interpreter
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
 
@@ -174,7 +174,7 @@ def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation"]
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
     subprocess.run([*pip[:3], "--python", str(target / "bin" / "python"), *pip[3:], "-e", str(project)], check=True)
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.system.interpreter import find_interpreter
 
     python = find_interpreter(target)
     source = resolve("pkg:shapes", python)
@@ -185,7 +185,7 @@ def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_what_was_installed_since_is_seen(tmp_path: Path) -> None:
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.system.interpreter import find_interpreter
 
     target = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(target)], check=True)
@@ -376,7 +376,7 @@ def test_a_path_relative_or_below_home(tree: Tree, interpreter: Interpreter) -> 
     root = tree({"a.py": ""})
     code = (
         "import sys; from codenav.indexers.sources import resolve;"
-        "from codenav.system.interpreter import find_interpreter;"
+        "from codenav.core.system.interpreter import find_interpreter;"
         "i = find_interpreter(); print(*{resolve(s, i).key for s in ('~/tree', 'tree', './tree/', sys.argv[1])})"
     )
     environment = {**os.environ, "HOME": str(root.parent)}

@@ -9,22 +9,22 @@ import pytest
 from elasticsearch_server import Server
 
 import codenav
-from codenav.actions import Search
-from codenav.blocks import BlockKind
 from codenav.cli.sandbox_build import contents
+from codenav.core.actions import Search
+from codenav.core.blocks import BlockKind
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.interpreter import Interpreter
 from codenav.environments import SearchEnvironment
-from codenav.errors import NotFound, UsageError
 from codenav.indexers.build import build
 from codenav.indexers.place import Place
 from codenav.indexers.sources import Source, key_of, lasting, resolve
 from codenav.indexers.tool_blocks import tool_blocks
-from codenav.indexing.importing import paths_of, told
-from codenav.indexing.source_index import remove_index
-from codenav.indexing.watching import watch
 from codenav.navigation.description_cache import describe
-from codenav.retrieval.embedded import EmbeddedIndex
-from codenav.running.sandbox_factory import labels_of
-from codenav.system.interpreter import Interpreter
+from codenav.retrieval.embedded.index import EmbeddedIndex
+from codenav.retrieval.importing import paths_of, told
+from codenav.retrieval.source_index import remove_index
+from codenav.retrieval.watching import watch
+from codenav.session.sandbox_factory import labels_of
 
 TOOLSET = """
 name: {name}

@@ -15,7 +15,7 @@ import pytest
 from drawn import seeds
 from indexers.git_trees import GitTrees, listed, shown_folder
 
-from codenav.blocks import FileSkip
+from codenav.core.blocks import FileSkip
 from codenav.indexers.walk import MAX_BYTES, Found, walk
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]
@@ -304,7 +304,7 @@ def test_members_are_taken_whatever_the_rules_say(tree: Tree) -> None:
 
 UNREADABLE = """
 import os, sys
-from codenav.blocks import FileSkip
+from codenav.core.blocks import FileSkip
 from codenav.indexers.read import Place, Task, read
 from codenav.indexers.walk import walk
 root = sys.argv[1]

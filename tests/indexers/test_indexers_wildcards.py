@@ -81,7 +81,7 @@ def test_what_is_not_well_formed_matches_nothing(pattern: str) -> None:
 
 HOSTILE = """
 import sys
-from codenav.blocks import FileSkip
+from codenav.core.blocks import FileSkip
 from codenav.indexers.walk import walk
 print([found.path[:9] for found in walk(sys.argv[1]) if not isinstance(found, FileSkip)])
 """

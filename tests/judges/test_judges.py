@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from codenav.judges import Judge, Preference, Shown, Winner
-from codenav.messages import Message
-from codenav.models import FunctionModel, ScriptedModel
+from codenav.agents.models import FunctionModel, ScriptedModel
+from codenav.core.messages import Message
+from codenav.evals.judge import Judge, Preference, Shown, Winner
 
 ATTEMPT = Shown("12", "print(len(open_loans()))\n12")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from chat_server import ChatServer
 
-from codenav.models import ChatModel
+from codenav.agents.models import ChatModel
 
 Open = Callable[..., ChatModel]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.models.answers import STOP, read_answer, split_reasoning
+from codenav.agents.models.answers import STOP, read_answer, split_reasoning
 
 ACTION = "<thought>t</thought>\n<type>code</type>\n<content>\nprint(1)\n</content>"
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from chat_server import Answer, ChatServer, Fault, stream
 
-from codenav.actions import Code, Done, Search
-from codenav.errors import ContextOverflow, ModelFailed
-from codenav.messages import Message
-from codenav.models import ChatModel
+from codenav.agents.models import ChatModel
+from codenav.core.actions import Code, Done, Search
+from codenav.core.errors import ContextOverflow, ModelFailed
+from codenav.core.messages import Message
 
 ASK = [Message("system", "You are an agent."), Message("user", "What is 6 times 7?")]
 

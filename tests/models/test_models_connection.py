@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, Fault
 
-from codenav.actions import Done
-from codenav.errors import ModelFailed, ModelRefused, ModelUnreachable, UsageError
-from codenav.messages import Message
-from codenav.models import ChatModel
+from codenav.agents.models import ChatModel
+from codenav.core.actions import Done
+from codenav.core.errors import ModelFailed, ModelRefused, ModelUnreachable, UsageError
+from codenav.core.messages import Message
 
 ASK = [Message("system", "You are an agent."), Message("user", "What is 6 times 7?")]
 SOON = {"Retry-After": "0.02"}

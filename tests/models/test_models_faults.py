@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from codenav.models.faults import Kind, classify, classify_told, retry_after
+from codenav.agents.models.faults import Kind, classify, classify_told, retry_after
 
 SENT = ("max_tokens", "temperature", "stop")
 

@@ -23,7 +23,7 @@ from command_line import Ran, codenav, start
 from hub_server import HubServer
 from package_index import PackageIndex
 
-from codenav import schemas
+from codenav.core import schemas
 
 DATA = random.Random(1).randbytes(23_000)
 PIECES = [DATA[at : at + 4000] for at in range(0, len(DATA), 4000)]
@@ -324,7 +324,7 @@ def test_list_and_show_keep_to_their_schemas(catalogue: Callable[..., None]) -> 
 
 
 def test_the_shipped_catalogue_adds_up() -> None:
-    from codenav.models.local.catalogue import entries
+    from codenav.agents.models.local.catalogue import entries
 
     for entry in entries().values():
         assert len(entry.sha256) == 64 and entry.hub and len(entry.hub.revision) == 40

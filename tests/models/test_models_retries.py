@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from chat_server import ChatServer, Fault, Hang, stream
 
-from codenav.actions import Done
-from codenav.errors import CodeNavError, ModelFailed, ModelRefused, ModelUnreachable
-from codenav.messages import Message
-from codenav.models import ChatModel
-from codenav.models.chat import TRIES
-from codenav.models.faults import Fault as Told
-from codenav.models.faults import Kind
+from codenav.agents.models import ChatModel
+from codenav.agents.models.chat import TRIES
+from codenav.agents.models.faults import Fault as Told
+from codenav.agents.models.faults import Kind
+from codenav.core.actions import Done
+from codenav.core.errors import CodeNavError, ModelFailed, ModelRefused, ModelUnreachable
+from codenav.core.messages import Message
 
 ASK = [Message("system", "You are an agent."), Message("user", "What is 6 times 7?")]
 SOON = {"Retry-After": "0.02"}
@@ -200,7 +200,7 @@ class TestTime:
 def _interrupted(server: ChatServer, *, first: str) -> None:
     """Interrupt a process that asks `server`, after the line `first` of its output."""
     program = (
-        "from codenav.messages import Message\nfrom codenav.models import ChatModel\n"
+        "from codenav.core.messages import Message\nfrom codenav.agents.models import ChatModel\n"
         f"model = ChatModel('m', base_url={server.url!r}, notice=lambda text: print(text, flush=True))\n"
         "try:\n    model.complete([Message('user', 'x')])\n"
         "except KeyboardInterrupt:\n    model.close()\n    print('interrupted', flush=True)\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer, Fault, Hang
 
-from codenav.actions import Code, Done
-from codenav.errors import ModelFailed, ModelNotConfigured, NotFound, UsageError
-from codenav.messages import Completion, Message
-from codenav.models import ChatModel, FunctionModel, ScriptedModel, load_script, open_model, probe
+from codenav.agents.models import ChatModel, FunctionModel, ScriptedModel, load_script, open_model, probe
+from codenav.core.actions import Code, Done
+from codenav.core.errors import ModelFailed, ModelNotConfigured, NotFound, UsageError
+from codenav.core.messages import Completion, Message
 
 ASK = [Message("user", "word " * 8)]
 
@@ -202,8 +202,7 @@ def test_the_chat_server_runs_by_hand(tmp_path: Path) -> None:
 
 
 def test_importing_the_models_loads_no_client() -> None:
-    program = (
-        "import sys, codenav.models; print([m for m in ('openai', 'httpx', 'httpx2', 'pydantic') if m in sys.modules])"
-    )
+    clients = ("openai", "httpx", "httpx2", "pydantic")
+    program = f"import sys, codenav.agents.models; print([m for m in {clients} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -18,12 +18,12 @@ from chat_server import ChatServer
 from command_line import codenav, start
 from local_model import weights
 
-from codenav.errors import ModelFailed, ModelNotConfigured, StorageFull, UsageError
-from codenav.messages import Message
-from codenav.models import ChatModel, LocalModel, Traits, open_model, traits_of
-from codenav.models.local import memory, serving
-from codenav.models.local.gguf import read_header
-from codenav.models.neighbours import neighbours
+from codenav.agents.models import ChatModel, LocalModel, Traits, open_model, traits_of
+from codenav.agents.models.local import memory, serving
+from codenav.agents.models.local.gguf import read_header
+from codenav.agents.models.neighbours import neighbours
+from codenav.core.errors import ModelFailed, ModelNotConfigured, StorageFull, UsageError
+from codenav.core.messages import Message
 
 HELLO = [Message("user", "Hello!")]
 STORY = [Message("user", "Write a long story about a farm and everybody who lives there.")]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from chat_server import Answer, Begun, ChatServer, Fault, Hang, stream
 
-from codenav.actions import Code, Done
-from codenav.errors import ModelFailed, ModelUnreachable
-from codenav.messages import Heard, Message
-from codenav.models import ChatModel
-from codenav.models.streams import Stream
+from codenav.agents.models import ChatModel
+from codenav.agents.models.streams import Stream
+from codenav.core.actions import Code, Done
+from codenav.core.errors import ModelFailed, ModelUnreachable
+from codenav.core.messages import Heard, Message
 
 ASK = [Message("system", "You are an agent."), Message("user", "What is 6 times 7?")]
 OVER = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
@@ -180,7 +180,7 @@ class TestCutOff:
     def test_by_ctrl_c(self, chat_server: ChatServer) -> None:
         chat_server.script = [Begun(self.THOUGHT)]
         program = (
-            "import json, os\nfrom codenav.messages import Message\nfrom codenav.models import ChatModel\n"
+            "import json, os\nfrom codenav.core.messages import Message\nfrom codenav.agents.models import ChatModel\n"
             f"model = ChatModel('m', base_url={chat_server.url!r}, heard=lambda heard: os.write(1, b'heard\\n'))\n"
             "try:\n    model.complete([Message('user', 'x')])\n"
             "except KeyboardInterrupt as error:\n    print(json.dumps([error.partial.text, "

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 FILES = {
     "shop/__init__.py": "from .orders import *\nfrom .store import Store\n",

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 import codenav
-from codenav.actions import Code, CodeObservation, Step, Summary
+from codenav.core.actions import Code, CodeObservation, Step, Summary
+from codenav.core.events import Status
+from codenav.core.execution import Execution, Outcome
+from codenav.core.execution.calls import ToolCall
+from codenav.core.execution.results import ExecutionError
+from codenav.core.system.syntax import parsed
+from codenav.core.traces import Trace
 from codenav.episodes.record import EpisodeResult
-from codenav.events import Status
-from codenav.execution import Execution, Outcome
-from codenav.execution.calls import ToolCall
-from codenav.execution.results import ExecutionError
 from codenav.navigation.call_sequences import MOST_CALLS, Reader
 from codenav.navigation.called import Called
 from codenav.navigation.code_snippets import examples_in, snippets_in
-from codenav.navigation.code_traces import CodeTraces
-from codenav.navigation.episode_traces import trace_of_episode
-from codenav.system.syntax import parsed
-from codenav.traces import Trace
+from codenav.toolgraph.code_traces import CodeTraces
+from codenav.toolgraph.episode_traces import trace_of_episode
 
 
 class Shelf:

@@ -15,10 +15,10 @@ import networkx as nx
 import pytest
 
 import codenav
-from codenav.errors import Ambiguous, NotFound, UsageError
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.errors import Ambiguous, NotFound, UsageError
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.resolve import Resolver
+from codenav.retrieval.source_index import SourceIndex
 
 
 def told(index: SourceIndex, name: str) -> dict[str, tuple[str, list[str]]]:

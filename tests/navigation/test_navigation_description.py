@@ -11,7 +11,7 @@ import pytest
 from command_line import codenav
 
 import codenav as api
-from codenav.config import home
+from codenav.core.config import home
 from codenav.navigation.description import CHARACTERS
 
 PACKAGES = {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.errors import Ambiguous, NotFound
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.errors import Ambiguous, NotFound
+from codenav.retrieval.source_index import SourceIndex
 
 
 def places(blocks: list[codenav.CodeBlock]) -> list[tuple[str, int]]:

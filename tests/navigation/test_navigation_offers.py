@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.execution import ExecutionError
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.execution import ExecutionError
 from codenav.navigation.hints import Hints
 from codenav.navigation.offers import KINDS, MOST, Offers
 from codenav.retrieval import requests
+from codenav.retrieval.source_index import SourceIndex
 
 FILES = {
     "README.md": "# Bank\n\n```python\nfrom bank import rates\n\nrates.of('EUR', year=2024)\n```\n",

@@ -8,10 +8,10 @@ import networkx as nx
 import pytest
 
 import codenav
-from codenav.errors import NotFound, UsageError
-from codenav.indexing.source_index import SourceIndex
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.usage import estimate_tokens
 from codenav.navigation.centrality import pagerank
-from codenav.usage import estimate_tokens
+from codenav.retrieval.source_index import SourceIndex
 
 
 def test_pagerank_of_a_chain_by_hand() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 import codenav
 from codenav.environments.search import SearchEnvironment
-from codenav.indexing.source_index import SourceIndex
 from codenav.navigation.unmatched import advice
+from codenav.retrieval.source_index import SourceIndex
 
 FIELDS = "text, name, doc, signature, type, file_path, language, source, calls, lines"
 

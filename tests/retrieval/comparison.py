@@ -6,9 +6,9 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from codenav.blocks import CodeBlock, SearchResult
-from codenav.protocols import Index
-from codenav.retrieval import query_tree
+from codenav.core.blocks import CodeBlock, SearchResult
+from codenav.core.protocols import Index
+from codenav.retrieval.query import tree as query_tree
 from codenav.retrieval.requests import as_words
 from codenav.retrieval.self_check import CheckRow
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind, CodeBlock, FileChange, FileState, LineSpan, block_id
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.core.blocks import BlockKind, CodeBlock, FileChange, FileState, LineSpan, block_id
+from codenav.retrieval.embedded.index import EmbeddedIndex
 
 KINDS = {
     ast.FunctionDef: BlockKind.FUNCTION, ast.AsyncFunctionDef: BlockKind.FUNCTION, ast.ClassDef: BlockKind.CLASS,

@@ -8,8 +8,8 @@ from typing import Any
 
 from elasticsearch_server import Cluster
 
-from codenav.blocks import CodeBlock, FileChange, FileState
-from codenav.config import StoreOptions
+from codenav.core.blocks import CodeBlock, FileChange, FileState
+from codenav.core.config import StoreOptions
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.self_check import block
 

@@ -202,9 +202,9 @@ PLACES = [
         "./src/utils/image.py was read as a file",
     ),
     (
-        "codenav/retrieval/query.py#L10-L20",
-        "file_path:codenav/retrieval/query.py AND lines:[10 TO 20]",
-        "codenav/retrieval/query.py was read as a file",
+        "codenav/retrieval/query/parser.py#L10-L20",
+        "file_path:codenav/retrieval/query/parser.py AND lines:[10 TO 20]",
+        "codenav/retrieval/query/parser.py was read as a file",
     ),
     (
         "https://github.com/org/repo/blob/main/src/app.py#L10",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.retrieval.aside import is_aside, is_test, is_vendored
 from codenav.retrieval.documents import TEST_WORTH, worth
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind, FileSkip
-from codenav.errors import IndexUnavailable, NotFound, QueryTooLarge
-from codenav.retrieval.catalog import list_indexes, remove_index
+from codenav.core.blocks import BlockKind, FileSkip
+from codenav.core.errors import IndexUnavailable, NotFound, QueryTooLarge
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded import EmbeddedIndex
-from codenav.retrieval.generations import build_lock
+from codenav.retrieval.embedded.catalog import list_indexes, remove_index
+from codenav.retrieval.embedded.generations import build_lock
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from elasticsearch_server import Server
 
-from codenav.blocks import FileRemoval
-from codenav.protocols import WritableIndex
+from codenav.core.blocks import FileRemoval
+from codenav.core.protocols import WritableIndex
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from retrieval.comparison import compare, queries_of
 from retrieval.conftest import changes_of
 from retrieval.elastic import one, store_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 FILES = {
     "shop/passwords.py": '''

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from codenav.blocks import FileState
+from codenav.core.blocks import FileState
 from codenav.retrieval.elastic.schema import ROLE
 from codenav.retrieval.elastic.state import FileEntry, file_lines, read_files
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from elasticsearch_server import Server
 
-from codenav.blocks import BlockKind, FileChange, FileRemoval, FileSkip, FileState
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable, NotFound
-from codenav.protocols import Store, WritableIndex
+from codenav.core.blocks import BlockKind, FileChange, FileRemoval, FileSkip, FileState
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable, NotFound
+from codenav.core.protocols import Store, WritableIndex
 from codenav.retrieval.elastic import names
 from codenav.retrieval.elastic.bulk import actions
 from codenav.retrieval.elastic.lines import lines, removals
 from codenav.retrieval.elastic.store import ElasticsearchStore
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import CHECKS, block, run_checks
 from retrieval.comparison import compare, queries_of
 from retrieval.conftest import changes_of
@@ -202,7 +202,7 @@ def test_a_build_that_is_killed_leaves_the_old_state(elasticsearch: Server, stor
     store.open("killed", source="s").apply([one("old")])
     program = f"""
 import time
-from codenav.config import StoreOptions
+from codenav.core.config import StoreOptions
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.self_check import block, change
 store = ElasticsearchStore({options(elasticsearch)!r})

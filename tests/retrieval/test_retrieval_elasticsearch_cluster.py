@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from elasticsearch_server import Cluster
 
-from codenav.blocks import FileChange
+from codenav.core.blocks import FileChange
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from retrieval.elastic import indexes, many, one, options, store_of
 

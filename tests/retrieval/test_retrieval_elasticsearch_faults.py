@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from elasticsearch_server import Server
 
-from codenav.blocks import FileChange
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
-from codenav.indexing.source_index import open_index
+from codenav.core.blocks import FileChange
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable, NotFound, StorageFull, UsageError
+from codenav.core.system.interpreter import find_interpreter
 from codenav.retrieval.elastic.store import ElasticsearchStore
-from codenav.system.interpreter import find_interpreter
+from codenav.retrieval.source_index import open_index
 from retrieval.elastic import many, one, store_of
 
 

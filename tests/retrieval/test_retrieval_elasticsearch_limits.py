@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from elasticsearch_server import Server
 
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable
 from codenav.retrieval.elastic.bulk import CHUNK_BYTES, GROWS_AFTER, SMALLEST, Size
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.self_check import block

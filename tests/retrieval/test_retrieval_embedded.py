@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState
-from codenav.errors import IndexUnavailable, QueryTooLarge, StorageFull
-from codenav.retrieval import engine_files, generations, merges
-from codenav.retrieval.embedded import EmbeddedIndex
-from codenav.retrieval.generations import build_lock
+from codenav.core.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState
+from codenav.core.errors import IndexUnavailable, QueryTooLarge, StorageFull
+from codenav.retrieval import merges
+from codenav.retrieval.embedded import engine_files, generations
+from codenav.retrieval.embedded.generations import build_lock
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import CHECKS, CheckRow, block, change, run_checks
 
 
@@ -166,7 +167,7 @@ def test_deleted_blocks_do_not_distort_scores(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
 def changes():
@@ -220,7 +221,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from codenav.retrieval import engine, generations, merges
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
 line = int(sys.argv[2])
@@ -282,8 +283,8 @@ def test_a_stream_that_raises_leaves_nothing_behind(index: EmbeddedIndex) -> Non
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from codenav.errors import StorageFull
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.core.errors import StorageFull
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -436,7 +437,7 @@ def test_the_build_lock(tmp_path: Path) -> None:
 LOCKER = """
 import sys
 from pathlib import Path
-from codenav.retrieval.generations import build_lock
+from codenav.retrieval.embedded.generations import build_lock
 with build_lock(Path(sys.argv[1]), wait=True) as got:
     print(got, flush=True)
     sys.stdin.read()
@@ -459,7 +460,7 @@ def test_two_processes_that_apply_at_once_lose_nothing(index: EmbeddedIndex) -> 
     script = """
 import sys
 from pathlib import Path
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 index = EmbeddedIndex(Path(sys.argv[1]), source="check")
 for number in range(5):

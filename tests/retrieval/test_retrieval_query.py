@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.errors import QueryTooLarge
+from codenav.core.errors import QueryTooLarge
 from codenav.retrieval.planning import plan
-from codenav.retrieval.query import MAX_HEIGHT, parse
-from codenav.retrieval.query_literals import MAX_CLAUSES, MAX_LEADING, MAX_PATTERNS
-from codenav.retrieval.query_tree import And, Fuzzy, Lines, Not, Or, Phrase, Prefer, Regex, Value, Wildcard, Words
+from codenav.retrieval.query.literals import MAX_CLAUSES, MAX_LEADING, MAX_PATTERNS
+from codenav.retrieval.query.parser import MAX_HEIGHT, parse
+from codenav.retrieval.query.tree import And, Fuzzy, Lines, Not, Or, Phrase, Prefer, Regex, Value, Wildcard, Words
 from retrieval.queries import ALL
 
 

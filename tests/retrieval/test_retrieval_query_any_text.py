@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codenav.retrieval.planning import plan
-from codenav.retrieval.query import parse
-from codenav.retrieval.query_tree import Node, all_of, any_of, boosted, flattened, negated, preferring, render
+from codenav.retrieval.query.parser import parse
+from codenav.retrieval.query.tree import Node, all_of, any_of, boosted, flattened, negated, preferring, render
 from retrieval.queries import ALL
 
 TEXT = r"""a load AND OR NOT and not ( ) " ' * ? ~ ^ / \ : + - ! && || [ ] { } , ; | = < > @ # . `

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from codenav.retrieval.query_automaton import too_large
-from codenav.retrieval.query_regex import MAX_LENGTH, Beyond, patterns
-from codenav.retrieval.query_values import wildcard_regex
+from codenav.retrieval.query.automaton import too_large
+from codenav.retrieval.query.regex import MAX_LENGTH, Beyond, patterns
+from codenav.retrieval.query.values import wildcard_regex
 
 READ = [
     ("Load.*", [["load.*"]]),

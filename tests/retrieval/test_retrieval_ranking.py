@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.blocks import BlockKind, CodeBlock, FileChange
+from codenav.core.blocks import BlockKind, CodeBlock, FileChange
 from codenav.retrieval import analysis
 from codenav.retrieval.documents import worth
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.reasons import edits, glob
 from codenav.retrieval.self_check import block, change
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 import codenav
-from codenav.indexing.source_index import SourceIndex
+from codenav.retrieval.source_index import SourceIndex
 
 _PAGE = "\n## {0} an order\n\nTo {0} an order, take its number. Customers who {0} an order often {0} others, too.\n"
 

@@ -7,11 +7,11 @@ from drawn import drawn
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codenav.blocks import BlockKind, SearchResult
+from codenav.core.blocks import BlockKind, SearchResult
 from codenav.retrieval import descriptions, documents, stems
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.plan import Best
-from codenav.retrieval.query import MAX_BYTES, parse
+from codenav.retrieval.query.parser import MAX_BYTES, parse
 from codenav.retrieval.requests import MOST_PARTS, MOST_WORDS, as_words, parts, search
 from codenav.retrieval.scale import terms
 from retrieval.conftest import shop_tools

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from elasticsearch_server import Server
 
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.requests import search
 from retrieval.conftest import shop_tools
 from retrieval.elastic import store_of

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.blocks import BlockKind, CodeBlock, FileChange, FileRemoval, IndexStats, SearchResult
-from codenav.errors import IndexUnavailable, QueryTooLarge
-from codenav.protocols import Index
-from codenav.retrieval import rows, scale
+from codenav.core.blocks import BlockKind, CodeBlock, FileChange, FileRemoval, IndexStats, SearchResult
+from codenav.core.errors import IndexUnavailable, QueryTooLarge
+from codenav.core.protocols import Index
+from codenav.retrieval import scale
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded import rows
+from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 from retrieval.comparison import queries_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from codenav.retrieval import self_check
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
+from codenav.retrieval.embedded.terms import MAX_EXPANDED, Terms
 from codenav.retrieval.reasons import glob
-from codenav.retrieval.terms import MAX_EXPANDED, Terms
 
 
 @pytest.mark.parametrize("pattern", ["*test*", "*_path*", "*path", "?et_*", "*n?de*", "**ing*", "*al*all*", "*zzz*"])

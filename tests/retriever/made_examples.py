@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codenav.retriever.examples import Examples
+from codenav.retrieval.dense.examples import Examples
 
 TOPICS = {
     "set.reserve_table": ("Book a place to eat.", "restaurant dinner hungry"),

@@ -12,17 +12,17 @@ from elasticsearch_server import Server
 from retrieval.elastic import store_of
 
 import codenav
-from codenav.blocks import BlockKind
-from codenav.errors import Unavailable
-from codenav.indexing.dense import dense_index
-from codenav.indexing.source_index import SourceIndex, remove_index, vectors_dir
+from codenav.core.blocks import BlockKind
+from codenav.core.errors import Unavailable
 from codenav.retrieval import requests
-from codenav.retriever import block_vectors
-from codenav.retriever.dense import DenseIndex
-from codenav.retriever.encoder import StaticEncoder
-from codenav.retriever.files import Retriever
-from codenav.retriever.fitting import Weights
-from codenav.retriever.memory import Memory
+from codenav.retrieval.dense import block_vectors
+from codenav.retrieval.dense.encoder import StaticEncoder
+from codenav.retrieval.dense.files import Retriever
+from codenav.retrieval.dense.fitting import Weights
+from codenav.retrieval.dense.memory import Memory
+from codenav.retrieval.dense.opening import dense_index
+from codenav.retrieval.dense.stage import DenseIndex
+from codenav.retrieval.source_index import SourceIndex, remove_index, vectors_dir
 
 CODE = '''\
 def shorten_text(text, limit):

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 from retriever.made_examples import TOPICS, examples
 
-from codenav.errors import CodeNavError, ModelFailed, ModelUnreachable
-from codenav.messages import Completion, Message
-from codenav.models import FunctionModel
-from codenav.retriever import making
-from codenav.retriever.lures import EACH, GIVEN_UP, lures_of
-from codenav.retriever.training import Prepared
-from codenav.retriever.words import WordVectors
+from codenav.agents.models import FunctionModel
+from codenav.core.errors import CodeNavError, ModelFailed, ModelUnreachable
+from codenav.core.messages import Completion, Message
+from codenav.retrieval.dense import making
+from codenav.retrieval.dense.lures import EACH, GIVEN_UP, lures_of
+from codenav.retrieval.dense.training import Prepared
+from codenav.retrieval.dense.words import WordVectors
 
 GOOD = ["Cancel a place to eat.", "Rate a restaurant.", "List what is served.", "One too many."]
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from retriever.made_examples import examples
 
-from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
-from codenav.retriever import files, making
-from codenav.retriever.making import Made
-from codenav.system.atomic_files import whole_folder
+from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.system.atomic_files import whole_folder
+from codenav.retrieval.dense import files, making
+from codenav.retrieval.dense.making import Made
 
 
 @pytest.fixture(scope="module")

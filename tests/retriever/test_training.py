@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from retriever.made_examples import TOPICS, examples, requests
 
-from codenav.errors import UsageError
-from codenav.retriever import fitting, making, training
-from codenav.retriever.examples import Examples
-from codenav.retriever.fitting import Held, Weights
-from codenav.retriever.lexical import Lexical
-from codenav.retriever.memory import Memory
-from codenav.retriever.training import Bag
-from codenav.retriever.words import WordVectors, tokens
+from codenav.core.errors import UsageError
+from codenav.retrieval.dense import fitting, making, training
+from codenav.retrieval.dense.examples import Examples
+from codenav.retrieval.dense.fitting import Held, Weights
+from codenav.retrieval.dense.lexical import Lexical
+from codenav.retrieval.dense.memory import Memory
+from codenav.retrieval.dense.training import Bag
+from codenav.retrieval.dense.words import WordVectors, tokens
 
 
 def test_the_gradients_are_those_of_the_loss() -> None:

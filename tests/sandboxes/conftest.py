@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from codenav.execution import SandboxSpec
-from codenav.protocols import CallHandler
+from codenav.core.execution import SandboxSpec
+from codenav.core.protocols import CallHandler
+from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import start
 from codenav.sandboxes.guest_client import GuestSandbox
-from codenav.system.interpreter import Interpreter, find_interpreter
 
 Fresh = Callable[..., GuestSandbox]
 

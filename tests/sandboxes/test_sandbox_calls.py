@@ -11,15 +11,15 @@ import time
 import pytest
 
 import codenav
+from codenav.core.errors import UsageError
+from codenav.core.execution import Outcome, Ran
+from codenav.core.options import SandboxOptions
 from codenav.episodes.objects import Objects
-from codenav.errors import UsageError
-from codenav.execution import Outcome, Ran
-from codenav.options import SandboxOptions
-from codenav.running.host_calls import MaskedCalls, RecordedCalls
-from codenav.running.replaying import Beginning, Replay
-from codenav.running.sandbox_factory import SandboxFactory
 from codenav.sandboxes.conformance.witness import crowding
 from codenav.sandboxes.pool import start_warm
+from codenav.session.host_calls import MaskedCalls, RecordedCalls
+from codenav.session.replaying import Beginning, Replay
+from codenav.session.sandbox_factory import SandboxFactory
 
 
 class Shop:

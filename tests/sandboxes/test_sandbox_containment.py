@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import MIB, Mount, Outcome, Resources
+from codenav.core.errors import UsageError
+from codenav.core.execution import MIB, Mount, Outcome, Resources
 from codenav.sandboxes import seccomp
 from codenav.sandboxes.binds import Bind, Binds, stage
 

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Outcome, Resources
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Outcome, Resources
 from codenav.sandboxes import BACKENDS, diagnose, start
 
 
@@ -347,7 +347,7 @@ def test_a_step_that_is_too_long_is_an_error_and_not_an_exception(box):
 
 
 def test_unknown_backends_and_networks_are_refused(python):
-    from codenav.execution import SandboxSpec
+    from codenav.core.execution import SandboxSpec
 
     with pytest.raises(UsageError, match="chroot"):
         start("chroot", SandboxSpec(python))
@@ -363,7 +363,7 @@ def test_unknown_backends_and_networks_are_refused(python):
     [("process", "host", "host"), ("bubblewrap", "host", "host"), ("bubblewrap", "none", "none")],
 )
 def test_a_network_that_was_asked_for_holds(python, named, network, holds):
-    from codenav.execution import SandboxSpec
+    from codenav.core.execution import SandboxSpec
 
     with start(named, SandboxSpec(python, network=network)) as sandbox:
         assert sandbox.info.network == holds

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import Mount, Outcome
+from codenav.core.errors import UsageError
+from codenav.core.execution import Mount, Outcome
 from codenav.sandboxes.autorun import RUNNERS, runner_of
 from codenav.sandboxes.filenames import Unwanted, is_repository, name_to_write
 from codenav.sandboxes.owned_resources import OwnedFolder, owned_folders

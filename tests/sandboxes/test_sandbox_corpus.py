@@ -21,7 +21,7 @@ from attacks import ATTACKS
 from command_line import codenav
 from preloaded import PR_SET_CHILD_SUBREAPER
 
-from codenav.execution import MIB, SandboxSpec
+from codenav.core.execution import MIB, SandboxSpec
 from codenav.sandboxes.conformance import CASES, run_checks, run_contract, run_corpus, run_probes
 from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
 from codenav.sandboxes.guest_client import GuestSandbox

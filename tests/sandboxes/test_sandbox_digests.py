@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 SETUP = """
 import collections, dataclasses, datetime, decimal, enum, io

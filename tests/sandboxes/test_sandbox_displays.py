@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.execution import Outcome, SandboxSpec
+from codenav.core.execution import Outcome, SandboxSpec
 from codenav.sandboxes import start
 
 PNG, SVG, HTML = "image/png", "image/svg+xml", "text/html"

@@ -18,8 +18,8 @@ import time
 import pytest
 from engine_between import BetweenEngine
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import GIB, MIB, Mount, Outcome, Resources, SandboxSpec
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import GIB, MIB, Mount, Outcome, Resources, SandboxSpec
 from codenav.sandboxes import diagnose, start
 
 
@@ -233,9 +233,9 @@ def test_no_engine_and_one_without_permission_say_what_to_do(basis, docker_engin
     script = f"""
     import os
     import codenav.sandboxes.docker, codenav.sandboxes.guest_client
-    from codenav.errors import SandboxUnavailable
-    from codenav.execution import SandboxSpec
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.errors import SandboxUnavailable
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes import diagnose, start
     spec = SandboxSpec(find_interpreter(), image={basis.image!r})
     diagnose("docker")
@@ -309,8 +309,8 @@ def test_a_killed_host_leaves_no_container(basis, docker_engine, code):
     before = containers(docker_engine)
     script = f"""
     from codenav.sandboxes import start
-    from codenav.execution import SandboxSpec
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     box = start("docker", SandboxSpec(find_interpreter(), image={basis.image!r}))
     print('ready', flush=True)
     box.run({code!r}, timeout=600)

@@ -14,9 +14,9 @@ import pytest
 from command_line import codenav
 from engine_between import BetweenEngine
 
-from codenav import schemas
-from codenav.errors import SandboxUnavailable
-from codenav.execution import MIB, Outcome, Resources, SandboxSpec
+from codenav.core import schemas
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import MIB, Outcome, Resources, SandboxSpec
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import client
 
@@ -188,7 +188,7 @@ def test_a_run_tells_it_too_and_keeps_it_in_its_record(lesser, spec, tmp_path):
 
 
 def test_each_engine_of_a_process_is_swept(lesser, spec, docker_engine):
-    code = "from codenav.system.process_identity import Owner; print(Owner.this_process())"
+    code = "from codenav.core.system.process_identity import Owner; print(Owner.this_process())"
     dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     labels = ["--label", f"codenav.owner={dead}", "--label", "codenav.kind=sandbox"]
     lesser()

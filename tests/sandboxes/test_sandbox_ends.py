@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import Outcome
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import Outcome
 
 STUBBORN = """
 import signal

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.execution import MIB, Outcome, Resources
 
 SMALL = Resources(memory_bytes=128 * MIB, processes=48)
 BOMB = "held = []\nwhile True: held.append([0] * 1000)"

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.sandboxes.files import Files
 from codenav.sandboxes.masked import MaskedSandbox
 

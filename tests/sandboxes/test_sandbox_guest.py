@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import Execution, ExecutionError, Outcome, SandboxSpec, Value
+from codenav.core.errors import UsageError
+from codenav.core.execution import Execution, ExecutionError, Outcome, SandboxSpec, Value
+from codenav.core.system.interpreter import find_interpreter
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes import start
 from codenav.sandboxes.launch import GUEST, choose_processors
 from codenav.sandboxes.shared import schema
-from codenav.system.interpreter import find_interpreter
-from codenav.system.terminal_text import neutral
 
 TAKE_TWICE = """
 import guest_folder

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Outcome, Resources, SandboxSpec
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Outcome, Resources, SandboxSpec
 from codenav.sandboxes import LEAST_MEMORY, start
 
 
@@ -125,8 +125,8 @@ def test_a_host_that_is_killed_or_cut_off_leaves_no_process_whatever_it_has_fork
     script = f"""
     import os, socket, sys, threading, time
     from codenav.sandboxes import start
-    from codenav.execution import SandboxSpec
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     box = []
     def open_it():
         box.append(start({backend!r}, SandboxSpec(find_interpreter(), image={basis.image!r})))

@@ -12,8 +12,9 @@ from random import Random
 
 import pytest
 
-from codenav.errors import SandboxUnavailable
-from codenav.execution import Outcome, Resources, SandboxSpec
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import Outcome, Resources, SandboxSpec
+from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.channel import Channel, Closed
 from codenav.sandboxes.conformance.witness import crowding
 from codenav.sandboxes.decoding import Malformed, execution_of
@@ -21,7 +22,6 @@ from codenav.sandboxes.filenames import checked_name
 from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import LaunchedProcess, launch
 from codenav.sandboxes.workfolder import WorkFolder
-from codenav.system.terminal_text import neutral
 
 HOSTILE = Path(__file__).with_name("hostile_guest.py")
 

@@ -16,10 +16,10 @@ from command_line import start as start_command
 from package_index import PackageIndex, debian, source, wheel
 
 import codenav as package
-from codenav import schemas
 from codenav.cli.sandbox_build import contents
-from codenav.errors import SandboxUnavailable, Unavailable, UsageError
-from codenav.execution import SandboxSpec
+from codenav.core import schemas
+from codenav.core.errors import SandboxUnavailable, Unavailable, UsageError
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes import image_for, start
 from codenav.sandboxes.images import CodeBase, Recipe, build
 

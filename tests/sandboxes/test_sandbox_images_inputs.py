@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codenav.cli.sandbox_build import contents
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.sandboxes.images import CodeBase, Recipe
 from codenav.sandboxes.images.code import Packed, record, unchanged
 from codenav.sandboxes.images.pip_settings import PipSettings

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import Outcome
+from codenav.core.errors import UsageError
+from codenav.core.execution import Outcome
+from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.sandboxes import code_copy
 from codenav.sandboxes.interpreter_binds import InterpreterBinds, followed
-from codenav.system.interpreter import Interpreter, find_interpreter
 
 VERSION = "python{}.{}".format(*sys.version_info[:2])
 CANARY = "c4nary-of-the-home"

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 
 def interrupted(sandbox, code, *, gaps):

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.folders import HeldFolder
 from codenav.sandboxes.placing import Placing, Version, names_beside, new_digest
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.errors import UsageError
+from codenav.core.execution import MIB, Outcome, Resources
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes import cgroups
 from codenav.sandboxes.owned_resources import owned_folders
-from codenav.system.process_identity import Owner
 
 BUSY = """
 import os, time
@@ -129,7 +129,7 @@ def test_groups_whose_mark_is_gone_are_found_by_their_emptiness(contained):
 def test_a_sandbox_that_does_not_start_leaves_nothing(contained, python, tmp_path):
     import dataclasses
 
-    from codenav.errors import SandboxUnavailable
+    from codenav.core.errors import SandboxUnavailable
 
     mine = Owner.this_process()
     folders = {folder.path for folder in owned_folders() if folder.owner == mine}

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from command_line import children, left_behind
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes import start
 from codenav.sandboxes.owned_resources import OWNER_LABEL, owned_folders
-from codenav.system.process_identity import Owner
 
 AT_A_TIME = 8
 GROWTH_BYTES = 8 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.execution import MIB, Outcome, Resources
 from codenav.sandboxes import cgroups
 
 SMALL = Resources(memory_bytes=256 * MIB)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import Mount, Outcome, SandboxSpec
+from codenav.core.errors import UsageError
+from codenav.core.execution import Mount, Outcome, SandboxSpec
 from codenav.sandboxes import start
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.mount_policy import checked_mounts, engine_sockets

@@ -8,9 +8,9 @@ import textwrap
 
 SCRIPT = """
     from pathlib import Path
-    from codenav.errors import SandboxUnavailable
-    from codenav.execution import SandboxSpec
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.errors import SandboxUnavailable
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes import bubblewrap, start
 
     spec = SandboxSpec(find_interpreter())

@@ -54,8 +54,8 @@ def test_without_control_groups_what_none_would_count_is_refused():
 
 
 REFUSED = """
-from codenav.execution import MIB, Resources, SandboxSpec
-from codenav.system.interpreter import find_interpreter
+from codenav.core.execution import MIB, Resources, SandboxSpec
+from codenav.core.system.interpreter import find_interpreter
 from codenav.sandboxes import start
 
 STATEMENTS = ("os.sched_setaffinity(0, {0, 1})", "os.memfd_create('x')", "mmap.mmap(-1, 4096)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.execution import Output
+from codenav.core.execution import Output
 
 TQDM = "".join(f"\r{n}%|{'#' * (n // 10):<10}| {n}/100" for n in range(101)) + "\n"
 NESTED = "\router 0" + "".join(f"\n\rinner {n}\x1b[A" for n in range(30)) + "\n\r       \x1b[A\router 1\n"

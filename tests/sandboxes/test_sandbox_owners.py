@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from command_line import children, codenav, left_behind
 
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes.daemon import places
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
 from codenav.sandboxes.sweeper import local_leftovers, sweep
-from codenav.system.process_identity import Owner
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def temporary(tmp_path, monkeypatch):
 
 
 def dead_owner() -> Owner:
-    code = "from codenav.system.process_identity import Owner; print(Owner.this_process())"
+    code = "from codenav.core.system.process_identity import Owner; print(Owner.this_process())"
     owner = Owner.from_text(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
     assert owner is not None
     return owner
@@ -137,8 +137,8 @@ def test_a_folder_that_somebody_else_made_is_not_used(temporary):
 
 HOST = """
     import sys, time
-    from codenav.execution import SandboxSpec
-    from codenav.system.interpreter import find_interpreter
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes import start
 
     boxes = [start(backend, SandboxSpec(find_interpreter())) for backend in ("bubblewrap", "process")]

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 
 @pytest.fixture

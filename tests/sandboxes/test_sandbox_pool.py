@@ -14,8 +14,8 @@ from command_line import children, left_behind
 from command_line import codenav as codenav_command
 
 import codenav
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Resources
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Resources
 from codenav.sandboxes.pool import pools, start_warm
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from codenav.core.execution import Held, Outcome
 from codenav.episodes.compared import Left
 from codenav.episodes.verify import verify
-from codenav.execution import Held, Outcome
 
 OWN = "import gc, sys, types\nours = lambda one: getattr(one, '__module__', '').startswith('guest_')\n"
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import codenav
-from codenav.errors import UsageError
-from codenav.execution import Mount, Outcome
+from codenav.core.errors import UsageError
+from codenav.core.execution import Mount, Outcome
+from codenav.core.secrets.files import first_secret, is_secret, is_secret_name, secret_part
 from codenav.sandboxes import code_copy
 from codenav.sandboxes.binds import Binds
 from codenav.sandboxes.copies import copied
 from codenav.sandboxes.images.code import CodeBase, Packed
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.places import why_not
-from codenav.secrets.files import first_secret, is_secret, is_secret_name, secret_part
 
 CANARY = "c4nary-of-the-host"
 KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----\n"

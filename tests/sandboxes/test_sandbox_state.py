@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from codenav.execution import MIB, Outcome, Resources, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.core.execution import MIB, Outcome, Resources, SandboxSpec
+from codenav.core.protocols import Sandbox
 from codenav.sandboxes import start
 from codenav.sandboxes.conformance.witness import crowding
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 
 def test_threads_children_sockets_and_transactions_go_on(box):

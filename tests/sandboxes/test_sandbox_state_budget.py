@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from codenav.execution import GIB, Outcome, Resources
+from codenav.core.execution import GIB, Outcome, Resources
 from codenav.sandboxes.launch import GUEST
 
 RUN = """

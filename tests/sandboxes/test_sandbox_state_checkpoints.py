@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import MIB, Outcome, Resources
 
 
 def test_a_checkpoint_can_be_gone_back_to_again_and_again(box):

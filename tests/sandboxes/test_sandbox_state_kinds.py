@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from state import pairs
 from state_kinds import DEATHS, GROUPS
 
-from codenav.execution import MIB, Resources
+from codenav.core.execution import MIB, Resources
 
 SHORT = [name for name in DEATHS if name not in ("C loop over its time", "out of memory")]
 

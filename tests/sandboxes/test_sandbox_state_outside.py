@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 
 DIES = "\nimport os; os._exit(1)"
 KEPT = "state kept: the variables are those from before this step"

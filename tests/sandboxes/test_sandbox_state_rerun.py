@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import Outcome
+from codenav.core.errors import UsageError
+from codenav.core.execution import Outcome
 from codenav.sandboxes import start
 
 DIES = "import os\nos._exit(1)"

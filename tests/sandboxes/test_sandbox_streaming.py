@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from codenav.errors import SandboxUnavailable, UsageError
-from codenav.execution import Outcome, Output
+from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.execution import Outcome, Output
 from codenav.sandboxes.masked import MaskedSandbox
 
 

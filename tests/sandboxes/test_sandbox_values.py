@@ -9,9 +9,9 @@ import inspect
 import pytest
 from package_index import PackageIndex, wheel
 
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, Outcome, Value
-from codenav.protocols import Sandbox
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import Execution, Outcome, Value
+from codenav.core.protocols import Sandbox
 from codenav.sandboxes.daemon.client import NamedSandbox
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.guest_client import GuestSandbox

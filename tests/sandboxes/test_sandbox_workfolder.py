@@ -9,8 +9,8 @@ import textwrap
 
 import pytest
 
-from codenav.errors import UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.errors import UsageError
+from codenav.core.execution import MIB, Outcome, Resources
 from codenav.sandboxes.filenames import Unwanted, checked_name
 
 

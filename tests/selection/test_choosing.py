@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_servers import RankingServer, Reply
 
-from codenav.config import load_config
-from codenav.encoders.opening import open_encoder
-from codenav.errors import ModelFailed, ModelRefused, Unavailable, UsageError
-from codenav.messages import Message
-from codenav.models import ChatModel, FunctionModel
-from codenav.running.services import Services
-from codenav.selection.choosing import Choice, EncoderScorer, ToolSelector
-from codenav.selection.rerank import RerankServer
-from codenav.selection.rewriting import Rewriter, prompt_of
-from codenav.tool_selection import ToolSelection
+from codenav.agents.models import ChatModel, FunctionModel
+from codenav.core.config import load_config
+from codenav.core.errors import ModelFailed, ModelRefused, Unavailable, UsageError
+from codenav.core.messages import Message
+from codenav.core.tool_selection import ToolSelection
+from codenav.retrieval.encoders.opening import open_encoder
+from codenav.retrieval.selection.choosing import Choice, EncoderScorer, ToolSelector
+from codenav.retrieval.selection.rerank import RerankServer
+from codenav.retrieval.selection.rewriting import Rewriter, prompt_of
+from codenav.session.services import Services
 
 TOOLS = [
     ("list", "list the products of the shop"), ("order", "order a product"), ("delete", "delete a user"),

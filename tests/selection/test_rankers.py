@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from ranking_servers import RankingServer, Reply
 
-from codenav.blocks import BlockKind, CodeBlock, Hit, LineSpan, Moved, SearchResult, Vote
-from codenav.cancelling import CancelScope
+from codenav.agents.models import FunctionModel
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, LineSpan, Moved, SearchResult, Vote
+from codenav.core.cancelling import CancelScope
+from codenav.core.errors import Cancelled, ModelFailed, RankingFailed
+from codenav.core.messages import Message
+from codenav.core.tool_selection import ToolSelection
 from codenav.environments.ranking import Ranking
-from codenav.errors import Cancelled, ModelFailed, RankingFailed
-from codenav.messages import Message
-from codenav.models import FunctionModel
 from codenav.retrieval.combined import CombinedIndex
-from codenav.running.services import Services
-from codenav.selection.rankers import MOST, Chain, text_of
-from codenav.tool_selection import ToolSelection
+from codenav.retrieval.selection.rankers import MOST, Chain, text_of
+from codenav.session.services import Services
 
 NAMES = ["list_products", "order_product", "delete_user", "rate_product", "find_city", "draw_map"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ranking_servers import Change, RankingServer, Reply
 
-from codenav.errors import Unavailable, UsageError
-from codenav.selection.rerank import CHARACTERS, PART, RerankServer
+from codenav.core.errors import Unavailable, UsageError
+from codenav.retrieval.selection.rerank import CHARACTERS, PART, RerankServer
 
 TEXTS = ["list the products", "order mugs", "delete a user"]
 ROUTES = [

@@ -13,11 +13,11 @@ from command_line import codenav
 from ranking_servers import RankingServer, Reply
 
 import codenav as package
-from codenav.actions import Done, Search
-from codenav.errors import RankingFailed, UsageError
-from codenav.models import ScriptedModel
-from codenav.session import Session
-from codenav.tool_selection import ToolSelection
+from codenav.agents.models import ScriptedModel
+from codenav.core.actions import Done, Search
+from codenav.core.errors import RankingFailed, UsageError
+from codenav.core.tool_selection import ToolSelection
+from codenav.session.session import Session
 
 NAMES = ["order_mug", "order_song", "find_mug", "mug_of_the_day", "drop_mug", "paint_mug"]
 WORDS = {"paint_mug": "Colour a vessel in red.", "drop_mug": "Let it fall."}

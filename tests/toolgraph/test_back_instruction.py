@@ -12,13 +12,13 @@ import pytest
 from chat_server import ChatServer, Entry, Fault, Hang, Script
 from command_line import Ran, codenav
 
-from codenav.errors import ModelFailed, ModelRefused, ModelUnreachable
-from codenav.models import ChatModel
+from codenav.agents.models import ChatModel
+from codenav.core.errors import ModelFailed, ModelRefused, ModelUnreachable
+from codenav.core.traces import Trace
 from codenav.toolgraph import storage
 from codenav.toolgraph.back_instruction import Asked, BackInstruction
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 from codenav.toolgraph.sampling import Sampler, Shape
-from codenav.traces import Trace
 
 RATINGS = {"naturalness": 4, "complexity": 2, "alignment": 5}
 REQUEST = {"plausible": True, "request": "Order ten roses for Ann."}

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph.graph import Edge, EdgeKey, EdgeKind, Node, NodeKind, ToolGraph
 from codenav.toolgraph.nodes import HALF_LIFE, SLOW
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.toolgraph import storage
 from codenav.toolgraph.by_hand import graph_of, looks_made_by_hand
 from codenav.toolgraph.graph import EdgeKey, EdgeKind, NodeKind, ToolGraph

@@ -10,13 +10,13 @@ import pytest
 from command_line import codenav
 
 import codenav as library
-from codenav import schemas
-from codenav.blocks import CodeBlock
-from codenav.errors import NotFound, UsageError
-from codenav.graphs.files import read_graph
-from codenav.graphs.within import Within, limited, matching
+from codenav.core import schemas
+from codenav.core.blocks import CodeBlock
+from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph import storage
+from codenav.toolgraph.files import read_graph
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
+from codenav.toolgraph.within import Within, limited, matching
 
 ACTIONS = """
 actions:

@@ -15,13 +15,13 @@ from drawn import drawn
 from hypothesis import given
 from toolgraph.drawn_graphs import graphs
 
-from codenav.errors import MissingExtra, NotFound, UsageError
+from codenav.core.errors import MissingExtra, NotFound, UsageError
 from codenav.toolgraph.graph import EdgeKind, Node, NodeKind, ToolGraph
-from codenav.toolgraph.layout import place
-from codenav.toolgraph.picture_html import html
-from codenav.toolgraph.picture_png import png
-from codenav.toolgraph.picture_svg import DASHES, svg
-from codenav.toolgraph.scene import PALETTE, Scene, group_names, labels_of, scene_of
+from codenav.toolgraph.pictures.html import html
+from codenav.toolgraph.pictures.layout import place
+from codenav.toolgraph.pictures.png import png
+from codenav.toolgraph.pictures.scene import PALETTE, Scene, group_names, labels_of, scene_of
+from codenav.toolgraph.pictures.svg import DASHES, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.traces import Trace
 from codenav.toolgraph.graph import EdgeKey, EdgeKind, NodeKind, ToolGraph
 from codenav.toolgraph.relations import RESOURCES
 from codenav.toolgraph.sampling import Sampler, Shape
-from codenav.traces import Trace
 
 
 def names(trace: Trace) -> tuple[str, ...]:

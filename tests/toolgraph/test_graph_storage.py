@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph import storage
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 

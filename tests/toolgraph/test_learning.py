@@ -8,12 +8,12 @@ from drawn import drawn
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import MOST_TOGETHER, forget, forget_origin, learn, settle_all
 from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node
 from codenav.toolgraph.relations import RESOURCES
 from codenav.toolgraph.storage import document_of, graph_of
-from codenav.traces import Trace, TracedCall
 
 NAMES = [f"shop.{letter}" for letter in "abcde"]
 NEXT, STRONG, WEAK = EdgeKind.NEXT, EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE

@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from codenav import schemas
-from codenav.errors import NotFound
+from codenav.core import schemas
+from codenav.core.errors import NotFound
+from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph import trace_files
 from codenav.toolgraph.data_flow import Exchange, flows
 from codenav.toolgraph.trace_files import MOST_CALLS, read_traces
-from codenav.traces import Trace, TracedCall
 
 
 def read(path: Path) -> tuple[list[Trace], list[tuple[int, str]]]:

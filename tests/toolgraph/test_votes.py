@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
-from codenav.blocks import BlockKind, CodeBlock, Hit
+from codenav.core.blocks import BlockKind, CodeBlock, Hit
+from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph import memory as remembering
 from codenav.toolgraph.gate import Gate, measure
 from codenav.toolgraph.graph import EdgeKey, EdgeKind, NodeKind, ToolGraph
@@ -19,7 +20,6 @@ from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.pagerank import MOST_PUSHES, WaysOf, pagerank
 from codenav.toolgraph.ranker import GraphRanker
 from codenav.toolgraph.votes import Polling, Shipped, Weights
-from codenav.traces import Trace, TracedCall
 
 EPISODES = Shipped(Weights(episodes=1.0), Weights(episodes=1.0, steps=1.0))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import NotFound, UsageError
-from codenav.system.collecting import uncollected
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.collecting import uncollected
 from codenav.tools import documents
 from codenav.tools.documents import DEEPEST, parse, read_file
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from document_server import DocumentServer, Page, endless, trickle
 
-from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 from codenav.tools import fetching
 from codenav.tools.fetching import fetch, is_private, is_same, origin, shown
 

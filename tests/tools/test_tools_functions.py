@@ -13,7 +13,7 @@ from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.tools.argument_schemas import titled
 from codenav.tools.functions import read_functions, spec_of_functions
 from codenav.tools.model import Effect, ToolSpec

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.errors import NotFound, StorageFull, Unavailable, UsageError
+from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.tools.layout import State, forget, laid_out
 from codenav.tools.places import parse
 from codenav.tools.state_files import read_spec_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from codenav.errors import Cancelled, NotFound, Unavailable, UsageError
+from codenav.core.errors import Cancelled, NotFound, Unavailable, UsageError
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.mcp_reading import read_mcp, transport_of
 from codenav.tools.model import Effect, ToolSpec

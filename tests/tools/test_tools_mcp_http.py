@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from guarded import Guarded
 
-from codenav.errors import Cancelled, NotFound
+from codenav.core.errors import Cancelled, NotFound
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.mcp_reading import read_mcp
 from codenav.tools.model import Scheme

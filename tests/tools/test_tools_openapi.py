@@ -12,10 +12,10 @@ import pytest
 from document_server import DocumentServer
 from openapi_made import by_name, document, one, read
 
-from codenav.broker.arguments import ArgumentChecker
-from codenav.broker.faults import Refused
-from codenav.broker.request import build
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
+from codenav.tools.broker.arguments import ArgumentChecker
+from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.request import build
 from codenav.tools.model import Effect, ToolSpec
 from codenav.tools.openapi import read_openapi
 from codenav.tools.stubs import stubs_of

@@ -11,7 +11,7 @@ import pytest
 from document_server import DocumentServer, Page
 from openapi_made import by_name, document, read
 
-from codenav.errors import NotFound, Unavailable, UsageError
+from codenav.core.errors import NotFound, Unavailable, UsageError
 from codenav.tools.openapi import read_openapi
 from codenav.tools.openapi.directions import references
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from openapi_made import document, read
 
-from codenav.errors import CodeNavError
+from codenav.core.errors import CodeNavError
 from codenav.tools.model import ToolSpec
 from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.openapi.directions import references

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shop_spec import CREATE, SHOP, written
 
-from codenav.checkers import StepChecks
-from codenav.execution import Outcome, SandboxSpec
-from codenav.protocols import Sandbox
+from codenav.core.execution import Outcome, SandboxSpec
+from codenav.core.protocols import Sandbox
+from codenav.core.system.interpreter import find_interpreter
+from codenav.environments.checkers import StepChecks
 from codenav.sandboxes import start
-from codenav.system.interpreter import find_interpreter
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.naming import identifier, unique
 from codenav.tools.stubs import package, stubs_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from codenav import schemas
-from codenav.errors import UsageError
+from codenav.core import schemas
+from codenav.core.errors import UsageError
 from codenav.tools.functions import read_functions
 from codenav.tools.model import Effect, Operation, Scheme, ToolSpec
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openapi_made import document
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.validation import violations
 
 TEXT = {"type": "string"}

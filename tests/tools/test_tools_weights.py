@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from codenav.blocks import BlockKind
+from codenav.core.blocks import BlockKind
 from codenav.indexers.build import build
 from codenav.indexers.sources import Source, together
-from codenav.indexing.source_index import SourceIndex
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded import EmbeddedIndex
+from codenav.retrieval.embedded.index import EmbeddedIndex
+from codenav.retrieval.source_index import SourceIndex
 from codenav.tools import weights
 from codenav.tools.model import Operation, ToolSpec
 from codenav.tools.state_files import write_state

@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from codenav.actions import (
+from codenav.agents.mending import (
+    MENDED,
+    leaves_something,
+    names_left,
+    with_content_printed,
+    with_imports,
+    with_offered_modules,
+)  # fmt: skip
+from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
+from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
+from codenav.agents.small.prompt import RULES, asked, example_for, shown
+from codenav.core.actions import (
     Action,
     Code,
     CodeObservation,
@@ -20,21 +31,10 @@ from codenav.actions import (
     Turn,
     Unreadable,
 )  # fmt: skip
-from codenav.agents.mending import (
-    MENDED,
-    leaves_something,
-    names_left,
-    with_content_printed,
-    with_imports,
-    with_offered_modules,
-)  # fmt: skip
-from codenav.agents.small.answers import can_answer, printed_value, stands_in, uses_values, values_in
-from codenav.agents.small.moves import ANSWER, CODE, SEARCH, Move, grammar, read
-from codenav.agents.small.prompt import RULES, asked, example_for, shown
-from codenav.errors import ContextOverflow, ModelFailed, ModelRefused, ModelUnreachable, UsageError
-from codenav.messages import Completion, Message, Sampling
-from codenav.protocols import Environment, Model
-from codenav.usage import Usage
+from codenav.core.errors import ContextOverflow, ModelFailed, ModelRefused, ModelUnreachable, UsageError
+from codenav.core.messages import Completion, Message, Sampling
+from codenav.core.protocols import Environment, Model
+from codenav.core.usage import Usage
 
 TURNS = 6
 """Turns of the model for one request: gains sit in the first rounds of mending (2604.21950)."""

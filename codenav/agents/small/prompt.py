@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from codenav.agents.small.moves import ANSWER, CODE, Move
-from codenav.messages import Message
+from codenav.core.messages import Message
 
 RULES = """\
 You answer a request with Python code that is run for you. Each of your messages is exactly one of:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.evals.api_bank.dialogues import Call
 from codenav.evals.api_bank.inside import label, recording_key, sealed
 

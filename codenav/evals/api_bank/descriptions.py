@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codenav.errors import NotFound
+from codenav.core.errors import NotFound
 from codenav.evals.api_bank.code_base import Api
 from codenav.evals.task import Mode
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
+from codenav.core.system.stored import Document
 from codenav.evals.api_bank.inside import SAMPLE
 from codenav.evals.task import Sample
-from codenav.system.stored import Document
 
 FOLDER = "lv1-lv2-samples/level-1-given-desc"
 """The dialogues in the checkout's folder `api-bank`."""

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codenav.errors import CodeNavError, NotFound, Unavailable, UsageError
-from codenav.system.interpreter import Interpreter, find_interpreter
+from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.core.system.interpreter import Interpreter, find_interpreter
 
 FOLDER = "environment"
 """Name of the environment in the folder that `prepare` makes."""

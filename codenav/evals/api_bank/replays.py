@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from codenav.api import sandbox
-from codenav.errors import SandboxUnavailable
-from codenav.execution import Execution
-from codenav.options import SandboxOptions
-from codenav.protocols import Sandbox
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import Execution
+from codenav.core.options import SandboxOptions
+from codenav.core.protocols import Sandbox
+from codenav.session.api import sandbox
 
 GRADED = "eval.graded"
 CALLED = "eval.called"

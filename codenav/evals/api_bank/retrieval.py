@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from codenav.api import index
+from codenav.core.protocols import Index
 from codenav.evals.api_bank.code_base import Api
 from codenav.evals.api_bank.dialogues import Dialogue
-from codenav.protocols import Index
+from codenav.session.api import index
 
 PLACES = (1, 3, 5, 10)
 """The numbers of APIs, from the first, in which an expected one is looked for."""

@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codenav.actions import Search
+from codenav.core.actions import Search
+from codenav.core.errors import UsageError
+from codenav.core.protocols import Environment
 from codenav.environments import EpisodeParts, standard_environments
-from codenav.errors import UsageError
 from codenav.evals.api_bank.code_base import Api, read_apis, write_code_base
 from codenav.evals.api_bank.descriptions import described, guided
 from codenav.evals.api_bank.dialogues import FOLDER, Dialogue, dialogues
@@ -23,7 +24,6 @@ from codenav.evals.api_bank.selfcheck import DATA, GRADER, KNOWN, RENAMED, check
 from codenav.evals.checkouts import checkout
 from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, summed
 from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting
-from codenav.protocols import Environment
 
 COMMIT = "483554eae102996f5ec1f4feab4e78ef29c2a394"
 """Of DAMO-ConvAI; the figures of the self-check are known for it."""

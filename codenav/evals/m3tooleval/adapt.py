@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
 from codenav.evals.m3tooleval.upstream import ANOTHER, Domain, Tool
 
 PACKAGE = "m3eval"

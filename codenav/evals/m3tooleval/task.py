@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.evals.checkouts import checkout
 from codenav.evals.m3tooleval.adapt import code_base, write
 from codenav.evals.m3tooleval.checks import checks

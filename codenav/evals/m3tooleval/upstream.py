@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.api import sandbox
-from codenav.errors import UsageError
-from codenav.execution import Outcome
+from codenav.core.errors import UsageError
+from codenav.core.execution import Outcome
+from codenav.session.api import sandbox
 
 COMMIT = "d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8"
 """The commit of code-act that the adapter was written for."""

@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.errors import StorageFull, Unavailable, UsageError
+from codenav.core.errors import StorageFull, Unavailable, UsageError
+from codenav.core.system.interpreter import find_interpreter
+from codenav.core.system.syntax import parsed
 from codenav.evals.mnms.programs import MODULE, PACKAGE
 from codenav.evals.mnms.tools import ANOTHER, FUNCTIONS, MEDIA, SETTINGS, Parameter, Tool
-from codenav.system.interpreter import find_interpreter
-from codenav.system.syntax import parsed
 
 PROBE_SECONDS = 60.0
 """Time for an interpreter to look for the packages; it imports none of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.evals.mnms.programs import MODULE, PACKAGE
 from codenav.evals.mnms.tools import Tool
 from codenav.evals.task import Mode

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 
 LONGEST = 1_000_000
 """Characters of one plan. Upstream's have some hundreds."""

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Collection
 
+from codenav.core.system.syntax import parsed
 from codenav.evals.mnms.plans import Plan
-from codenav.system.syntax import parsed
 
 PACKAGE, MODULE = "mnm", "tool_api"
 """The adapted code base: `from mnm.tool_api import image_captioning`."""

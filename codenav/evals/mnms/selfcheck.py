@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from codenav.core.system.terminal_text import few
 from codenav.evals.mnms.plans import PlannedTask
 from codenav.evals.mnms.programs import program_of
 from codenav.evals.mnms.scoring import aggregate, score
 from codenav.evals.mnms.upstream import rendered
 from codenav.evals.task import Check
-from codenav.system.terminal_text import few
 
 
 def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[[str], None]) -> list[Check]:

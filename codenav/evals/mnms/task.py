@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from codenav.core.errors import Unavailable, UsageError
 from codenav.episodes.verify import last_summary
-from codenav.errors import Unavailable, UsageError
 from codenav.evals.checkouts import checkout
 from codenav.evals.mnms.adapt import missing_packages, write_placeholders, write_real
 from codenav.evals.mnms.descriptions import description as described

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.errors import UsageError
-from codenav.system.syntax import parsed
+from codenav.core.errors import UsageError
+from codenav.core.system.syntax import parsed
 
 COMMIT = "89037953d58b14b126ad8679b1a5ce68e4fba21f"
 """The commit of RAIVNLab/mnms that the adapter was written for."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from codenav.core.system.syntax import parsed
 from codenav.evals.mnms.plans import Plan
-from codenav.system.syntax import parsed
 
 Labels = Sequence[str]
 _REFERENCE = re.compile(r"<node-\d+>\.\w+")

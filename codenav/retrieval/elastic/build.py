@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from codenav.blocks import Change, FileRemoval, FileSkip, IndexStats, Packed
+from codenav.core.blocks import Change, FileRemoval, FileSkip, IndexStats, Packed
 from codenav.retrieval.elastic import state
 from codenav.retrieval.elastic.bulk import Sender
 from codenav.retrieval.elastic.connection import Connection

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from codenav.errors import IndexUnavailable, StorageFull
+from codenav.core.errors import IndexUnavailable, StorageFull
 from codenav.retrieval.elastic import faults
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import Refused, part

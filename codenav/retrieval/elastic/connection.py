@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable, NotFound, StorageFull, UsageError
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable, NotFound, StorageFull, UsageError
+from codenav.core.system.terminal_text import neutral, shown_url
 from codenav.retrieval.elastic import codec, faults
 from codenav.retrieval.elastic.faults import Refused, part
-from codenav.system.terminal_text import neutral, shown_url
 
 if TYPE_CHECKING:
     from elastic_transport import ObjectApiResponse

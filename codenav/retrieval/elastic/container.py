@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
-from codenav.config import StoreOptions, home
-from codenav.errors import IndexUnavailable, Unavailable, UsageError
+from codenav.core.config import StoreOptions, home
+from codenav.core.errors import IndexUnavailable, Unavailable, UsageError
+from codenav.core.system import docker_engine
+from codenav.core.system.locks import held
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.indices import stored_bytes
 from codenav.retrieval.elastic.local_server import USER, LocalServer, note, remember, remembered, with_server
-from codenav.system import docker_engine
-from codenav.system.locks import held
 
 IMAGE = "docker.elastic.co/elasticsearch/elasticsearch:8.19.8"
 """The vendor's image (www.docker.elastic.co) of the version that the stores are tested against."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from codenav.errors import IndexUnavailable, StorageFull
-from codenav.system.terminal_text import flattened, neutral
+from codenav.core.errors import IndexUnavailable, StorageFull
+from codenav.core.system.terminal_text import flattened, neutral
 
 if TYPE_CHECKING:
     from elastic_transport import ObjectApiResponse

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from codenav.blocks import BlockKind, Change, CodeBlock, FileState, Frequencies, IndexStats, SearchResult
-from codenav.errors import IndexUnavailable
+from codenav.core.blocks import BlockKind, Change, CodeBlock, FileState, Frequencies, IndexStats, SearchResult
+from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import reranking, scale
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection

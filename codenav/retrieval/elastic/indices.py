@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable
 from codenav.retrieval.elastic import merging, names, schema
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from codenav.blocks import BlockKind, CodeBlock, Packed
+from codenav.core.blocks import BlockKind, CodeBlock, Packed
 from codenav.retrieval import analysis, documents
 from codenav.retrieval.elastic import codec
 

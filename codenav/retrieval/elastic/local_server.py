@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from codenav.config import StoreOptions, home
-from codenav.errors import Unavailable
-from codenav.retrieval.generations import storing
+from codenav.core.config import StoreOptions, home
+from codenav.core.errors import Unavailable
+from codenav.retrieval.embedded.generations import storing
 
 USER = "elastic"
 """The built-in superuser; the only one whose password can be set before the first start."""

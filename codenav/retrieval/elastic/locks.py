@@ -14,12 +14,12 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from codenav.errors import IndexUnavailable
+from codenav.core.errors import IndexUnavailable
+from codenav.core.system.process_identity import Owner
 from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.indices import EXISTS, STATE, marks
-from codenav.system.process_identity import Owner
 
 BEAT_SECONDS = 4.0
 SILENT_SECONDS = 15.0

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from codenav.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
-from codenav.errors import IndexUnavailable
+from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
+from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.elastic import codec, faults, queries, schema, state, statistics
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
-from codenav.retrieval.query_tree import Node
+from codenav.retrieval.query.tree import Node
 from codenav.retrieval.reasons import Found
 from codenav.retrieval.scale import Term
 

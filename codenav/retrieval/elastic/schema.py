@@ -6,8 +6,8 @@ import functools
 import hashlib
 from typing import Any
 
-from codenav.blocks import CodeBlock
-from codenav.config import StoreOptions
+from codenav.core.blocks import CodeBlock
+from codenav.core.config import StoreOptions
 from codenav.retrieval import documents
 from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, WORTH

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.blocks import FileSkip, FileState, IndexStats
+from codenav.core.blocks import FileSkip, FileState, IndexStats
 from codenav.retrieval.elastic import codec
 from codenav.retrieval.elastic.lines import BLOCK
 from codenav.retrieval.elastic.schema import ROLE

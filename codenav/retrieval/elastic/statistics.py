@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from codenav.blocks import Frequencies
+from codenav.core.blocks import Frequencies
 from codenav.retrieval.elastic.faults import part
 
 

@@ -7,9 +7,9 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from codenav.blocks import IndexStats, StoredIndex
-from codenav.config import StoreOptions
-from codenav.errors import IndexUnavailable, NotFound, UsageError
+from codenav.core.blocks import IndexStats, StoredIndex
+from codenav.core.config import StoreOptions
+from codenav.core.errors import IndexUnavailable, NotFound, UsageError
 from codenav.retrieval.elastic import names, schema
 from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
 from codenav.retrieval.elastic.faults import part

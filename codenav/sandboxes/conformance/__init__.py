@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codenav.errors import CodeNavError
-from codenav.execution import SandboxSpec
-from codenav.protocols import CallHandler, Sandbox
+from codenav.core.errors import CodeNavError
+from codenav.core.execution import SandboxSpec
+from codenav.core.protocols import CallHandler, Sandbox
 from codenav.sandboxes.conformance.case import Case
 from codenav.sandboxes.conformance.case_confusion import CASES as CONFUSION
 from codenav.sandboxes.conformance.case_files import CASES as FILES

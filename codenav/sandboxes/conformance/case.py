@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.execution import Execution, Outcome
+from codenav.core.execution import Execution, Outcome
 from codenav.sandboxes.conformance.lab import Broken, Lab, expect, first_line
 
 Check = Callable[[Lab], None]

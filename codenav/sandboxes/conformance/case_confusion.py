@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case import Case, Check, Step
 from codenav.sandboxes.conformance.lab import Lab, expect
 

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case import Case, Refused, Step
 from codenav.sandboxes.conformance.lab import CLOSED, READ_ONLY, Lab, ensure, expect
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterable
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case import Case, Refused, Step
 from codenav.sandboxes.conformance.lab import SMALL, SPARE_PROCESSES, Lab, ensure, expect
 from codenav.sandboxes.conformance.probes import FORKS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from codenav.execution import Outcome
+from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case import Case, Check, Refused, Step
 from codenav.sandboxes.conformance.case_processes import LIBC, system_calls
 from codenav.sandboxes.conformance.lab import SMALL, Lab, ensure, expect

@@ -1,4 +1,4 @@
-"""The contract of `codenav.protocols.Sandbox`, as checks that run on every backend, `process` included."""
+"""The contract of `codenav.core.protocols.Sandbox`, as checks that run on every backend, `process` included."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from codenav.errors import NotFound, SandboxUnavailable, UsageError
-from codenav.execution import MIB, Outcome, Resources
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import MIB, Outcome, Resources
 from codenav.sandboxes.conformance.case import Case, Check, Step
 from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
 

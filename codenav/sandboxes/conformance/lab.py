@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.execution import MIB, Execution, Outcome, Resources, SandboxSpec
-from codenav.protocols import CallHandler, Sandbox
-from codenav.system.terminal_text import neutral
+from codenav.core.execution import MIB, Execution, Outcome, Resources, SandboxSpec
+from codenav.core.protocols import CallHandler, Sandbox
+from codenav.core.system.terminal_text import neutral
 
 Open = Callable[..., Sandbox]
 """A function that starts a sandbox of the backend: takes its specification, and `calls` where calls are answered."""

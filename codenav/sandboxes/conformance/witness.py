@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codenav.protocols import Sandbox
+from codenav.core.protocols import Sandbox
 from codenav.sandboxes.conformance.lab import Broken, Lab, Late
 
 LEFT_SECONDS = 5.0

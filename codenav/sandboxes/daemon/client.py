@@ -1,4 +1,4 @@
-"""The client of a named sandbox: a `codenav.protocols.Sandbox` over the socket of its host process."""
+"""The client of a named sandbox: a `codenav.core.protocols.Sandbox` over the socket of its host process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
-from codenav.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
-from codenav.execution import Execution, FileEntry, Held, Output, SandboxInfo, ToolCall, Variable
+from codenav.core.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
+from codenav.core.execution import Execution, FileEntry, Held, Output, SandboxInfo, ToolCall, Variable
+from codenav.core.system.closing import Closing
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.values import decoded
-from codenav.system.closing import Closing
 
 STATUS_SECONDS = 3.0
 """Time for a host process to report its status."""

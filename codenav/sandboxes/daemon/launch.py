@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codenav import errors
-from codenav.errors import SandboxUnavailable
-from codenav.execution import SandboxSpec
+from codenav.core import errors
+from codenav.core.errors import SandboxUnavailable
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.daemon import places
 from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict, spec_to_dict
 
@@ -54,7 +54,7 @@ def start(
     if name:
         places.checked_name(name)
     ours, theirs = socket.socketpair()
-    root = str(Path(errors.__file__).parent.parent)
+    root = str(Path(errors.__file__).parents[2])
     command = [sys.executable, "-P", "-m", module]
     with ours, theirs:
         # The child forks at once, so that no parent has to wait for its end.

@@ -23,12 +23,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from codenav.config import home
-from codenav.errors import NotFound, StorageFull, UsageError
+from codenav.core.config import home
+from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.locks import locked
+from codenav.core.system.process_identity import Owner
 from codenav.sandboxes.sweeper import Leftover
-from codenav.system.atomic_files import write_whole
-from codenav.system.locks import locked
-from codenav.system.process_identity import Owner
 
 LONGEST_SOCKET = 107
 """Longest path of a socket in bytes (unix(7): 108 with the null byte)."""

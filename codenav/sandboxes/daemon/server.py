@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from codenav.errors import CodeNavError, SandboxUnavailable, StorageFull
-from codenav.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec, ToolCall
-from codenav.protocols import CallHandler, CallsOfStep, Sandbox
+from codenav.core.errors import CodeNavError, SandboxUnavailable, StorageFull
+from codenav.core.execution import Execution, ExecutionError, Outcome, Output, SandboxSpec, ToolCall
+from codenav.core.protocols import CallHandler, CallsOfStep, Sandbox
+from codenav.core.secrets.masking import masker
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import places, steps
 from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict, peer_user, spec_from_dict
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.values import as_json
-from codenav.secrets.masking import masker
 
 AGAIN_SECONDS = 2.0
 """Time between interrupts of a step whose client has left. The second one ends the step."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from codenav.execution import Execution, ToolCall
+from codenav.core.execution import Execution, ToolCall
 
 FILE = "steps.jsonl"
 MOST_BYTES = 8 << 20

@@ -16,12 +16,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
-from codenav import errors
-from codenav.errors import CodeNavError, UsageError
-from codenav.execution import Mount, Resources, SandboxSpec
+from codenav.core import errors
+from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.execution import Mount, Resources, SandboxSpec
+from codenav.core.system.interpreter import Interpreter
 from codenav.sandboxes.guest_files import left_in
 from codenav.sandboxes.shared import frames
-from codenav.system.interpreter import Interpreter
 
 MOST_JSON = 64 << 20
 MOST_BYTES = (1 << 32) - 1

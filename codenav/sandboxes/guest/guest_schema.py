@@ -155,7 +155,7 @@ RESULT = Shape(
         "notice": text(),
     }
 )
-"""The result of a step, as the host gets it: the keys are the fields of `codenav.execution.Execution`."""
+"""The result of a step, as the host gets it: the keys are the fields of `codenav.core.execution.Execution`."""
 
 
 def _frames(shapes: Mapping[str, Mapping[str, Check]]) -> dict[str, Shape]:

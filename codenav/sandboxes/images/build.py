@@ -18,8 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from codenav.config import home
-from codenav.errors import StorageFull, Unavailable, UsageError
+from codenav.core.config import home
+from codenav.core.errors import StorageFull, Unavailable, UsageError
+from codenav.core.system import docker_engine
+from codenav.core.system.docker_engine import engine_says
+from codenav.core.system.interpreter import OLDEST
+from codenav.core.system.locks import held
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL
 from codenav.sandboxes.images.code import CODE, Packed, record
 from codenav.sandboxes.images.containers import UID, NoPython, Probe, TaskFailed, Workshop, uploaded
@@ -29,10 +33,6 @@ from codenav.sandboxes.images.recipe import BuiltImage, Recipe
 from codenav.sandboxes.images.requirements import Requirements
 from codenav.sandboxes.images.tars import END, EPOCH, folders_to
 from codenav.sandboxes.owned_resources import KIND_LABEL
-from codenav.system import docker_engine
-from codenav.system.docker_engine import engine_says
-from codenav.system.interpreter import OLDEST
-from codenav.system.locks import held
 
 CONTENT_LABEL = "codenav.content"
 """Label with the hash of what an image was made from."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codenav.config import home
-from codenav.errors import UsageError
-from codenav.execution import GIB
+from codenav.core.config import home
+from codenav.core.errors import UsageError
+from codenav.core.execution import GIB
+from codenav.core.secrets.files import is_named_secret, is_secret, secret_part
 from codenav.sandboxes.code_copy import CACHES, inodes, is_environment, of_home
 from codenav.sandboxes.images.tars import folders_to, header, padded
-from codenav.secrets.files import is_named_secret, is_secret, secret_part
 
 CODE = "/opt/codenav/code"
 """Folder inside with one folder for each code base."""

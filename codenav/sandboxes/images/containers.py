@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from codenav.errors import Unavailable, UsageError
+from codenav.core.errors import Unavailable, UsageError
+from codenav.core.system.docker_engine import engine_says, read_file
 from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.tars import END, folders_to, header, padded
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
-from codenav.system.docker_engine import engine_says, read_file
 
 UID = 1000
 """User id of pip in a build, and of the code in a sandbox of the image. Neither is root."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from codenav.errors import UsageError
+from codenav.core.errors import UsageError
+from codenav.core.system.stored import Document
 from codenav.sandboxes.images.code import CodeBase
-from codenav.system.stored import Document
 
 _TAG = re.compile(r"([a-z0-9.-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:\w[\w.-]{0,127})?")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from codenav.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, UsageError
 from codenav.sandboxes.images.code import CodeBase
 
 ARCHIVES = (".whl", ".zip", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz")

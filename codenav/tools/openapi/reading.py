@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codenav.errors import UsageError
-from codenav.system.collecting import uncollected
+from codenav.core.errors import UsageError
+from codenav.core.system.collecting import uncollected
 from codenav.tools.fetching import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.moved_schemas import PREFIX

@@ -1,0 +1,185 @@
+"""Learned properties of a model on a server: the parameters that it accepts, and the room for its answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codenav.agents.models.answers import STOP, sound
+from codenav.agents.models.faults import SYSTEM, Fault, Kind
+from codenav.core.messages import Message, Sampling
+
+SPARE = 64
+"""Tokens left free when an answer is fitted into the context, for the tokens of the chat template itself."""
+
+MARGIN = 1.1
+"""Safety factor for the tokens of a prompt that are estimated from those of an earlier one."""
+
+LEAST = 256
+"""The least room for an answer, in tokens; with less, the prompt is too long."""
+
+
+@dataclass
+class Profile:
+    """The profile of a model, learned from refusals and never from its name.
+
+    There is one per (base URL, model, token limit), for the life of the process.
+    """
+
+    max_tokens: int
+    """The most tokens of an answer, reasoning included."""
+    max_tokens_name: str = "max_tokens"
+    """Newer models of OpenAI call it `max_completion_tokens`. Empty if the model accepts neither."""
+    temperature: bool = True
+    seed: bool = True
+    grammar: bool = True
+    stop: bool = True
+    stream: bool = True
+    stream_usage: bool = True
+    """True to ask a stream for its token counts, with `stream_options`."""
+    system: bool = True
+    """True if the model accepts a message with the role `system`; else it is put into the first user message."""
+    doubted: bool = False
+    """True once the user was told that the server reads too few tokens, or counts in its own way."""
+    context: int | None = None
+    """Tokens of the context, if an overflow told it."""
+    density: float = 1.25
+    """Ratio of tokens to estimated tokens, in the last prompt whose tokens the server told."""
+    stop_suspected: bool = False
+    """True once a request without the stop sequences was tried, to see if they are the cause of empty answers."""
+    doubled: bool = False
+    """True once `max_tokens` was doubled, since reasoning had used it up."""
+    answered: bool = False
+    """True once the server has answered in full: later faults may be temporary."""
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def parameters(self, sampling: Sampling, *, stop: bool, most: int) -> dict[str, Any]:
+        """The optional parameters of a request; `most` is the token limit of the answer, 0 for the profile's own."""
+        chosen: dict[str, Any] = {}
+        if self.max_tokens_name:
+            limits = [self.max_tokens, *filter(None, (most, sampling.max_tokens))]
+            chosen[self.max_tokens_name] = min(limits)
+        if self.temperature:
+            chosen["temperature"] = sampling.temperature
+        if self.seed and sampling.seed is not None:
+            chosen["seed"] = sampling.seed
+        if self.grammar and sampling.grammar:
+            chosen["grammar"] = sampling.grammar
+        ends = STOP if sampling.stop is None else sampling.stop
+        if stop and self.stop and ends:
+            chosen["stop"] = list(ends)
+        if self.stream:
+            chosen["stream"] = True
+        if self.stream and self.stream_usage:
+            chosen["stream_options"] = {"include_usage": True}
+        return chosen
+
+    def wire(self, messages: Sequence[Message]) -> list[dict[str, str]]:
+        """The messages in the form that this model accepts."""
+        if not self.system and len(messages) > 1 and (messages[0].role, messages[1].role) == ("system", "user"):
+            messages = [Message("user", f"{messages[0].content}\n\n{messages[1].content}"), *messages[2:]]
+        return [{"role": message.role, "content": sound(message.content)} for message in messages]
+
+    def room(self, prompt: int) -> int:
+        """The room for an answer, in tokens, after a prompt of `prompt` estimated tokens; 0 if unknown or too small."""
+        if self.context is None:
+            return 0
+        left = self.context - int(prompt * self.density * MARGIN) - SPARE
+        return left if left >= LEAST else 0
+
+    def learn(self, fault: Fault) -> str:
+        """Adapt to a refused parameter; return a line about the change, or "" if nothing can be changed."""
+        with self.lock:
+            name = fault.parameter
+            if name == self.max_tokens_name and name:
+                if fault.limit and LEAST <= fault.limit < self.max_tokens:
+                    self.max_tokens = fault.limit
+                    return f"accepts {name} only up to {fault.limit:,}"
+                renamed = "max_completion_tokens" if name == "max_tokens" else ""
+                self.max_tokens_name = renamed
+                return f"refuses {name}: {f'sent as {renamed}' if renamed else 'left out'}"
+            if name == "temperature" and self.temperature:
+                self.temperature = False
+                return "refuses temperature 0: left out"
+            if name == "seed" and self.seed:
+                self.seed = False
+                return "refuses seed: left out"
+            if name == "grammar" and self.grammar:
+                self.grammar = False
+                return "refuses the grammar: left out, its answers are read as plain text"
+            if name == "stop" and self.stop:
+                self.stop = False
+                return "refuses stop: left out, answers are cut off here"
+            if name == "stream_options" and self.stream_usage:
+                self.stream_usage = False
+                return "refuses stream_options: left out, its tokens are estimated"
+            if name == "stream" and self.stream:
+                self.stream = False
+                return "does not stream: each answer comes as a whole"
+            if name == SYSTEM and self.system:
+                self.system = False
+                return "accepts no system message: it is put into the first user message"
+            return ""
+
+    def answered_with(self, prompt: int, tokens: int) -> None:
+        """Record that a prompt of `prompt` estimated tokens was answered; the server counted `tokens`, 0 if unknown."""
+        self.answered = True
+        if tokens >= LEAST:
+            self.density = max(1.0, tokens / max(prompt, 1))
+
+    def overflowed(self, fault: Fault, prompt: int) -> None:
+        """Record that a prompt of `prompt` estimated tokens was too long, by itself or with the answer."""
+        self.context = fault.limit or self.context
+        if fault.prompt_tokens and fault.prompt_tokens >= LEAST:
+            self.density = max(1.0, fault.prompt_tokens / max(prompt, 1))
+
+    def doubt(self) -> bool:
+        """Record that the server reports too few tokens; return True the first time."""
+        with self.lock:
+            news, self.doubted = not self.doubted, True
+            return news
+
+    def double(self) -> bool:
+        """Double the token limit, only once; return True if it was done."""
+        with self.lock:
+            if self.doubled or not self.max_tokens_name:
+                return False
+            self.doubled = True
+            self.max_tokens *= 2
+            return True
+
+    def suspect_stop(self) -> bool:
+        """Return True, only once, if a request without the stop sequences is worth a try."""
+        with self.lock:
+            first = self.stop and not self.stop_suspected
+            self.stop_suspected = True
+            return first
+
+    def drop_stop(self) -> bool:
+        """Stop sending stop sequences; return True if they were sent before."""
+        with self.lock:
+            news, self.stop = self.stop, False
+            return news
+
+
+_PROFILES: dict[tuple[str, str, int], Profile] = {}
+_LOCK = threading.Lock()
+
+
+def profile_of(base_url: str, model: str, max_tokens: int) -> Profile:
+    """The profile of a model on a server, the same object for all callers."""
+    with _LOCK:
+        return _PROFILES.setdefault((base_url, model, max_tokens), Profile(max_tokens))
+
+
+def room(fault: Fault, prompt_tokens: int) -> int:
+    """The room for an answer, in tokens, after an overflow; 0 if the prompt itself is too long, or if unknown.
+
+    `prompt_tokens` is our estimate, for servers that do not report a count.
+    """
+    if fault.kind is not Kind.OVERFLOW or not fault.limit:
+        return 0
+    left = fault.limit - (fault.prompt_tokens or prompt_tokens + prompt_tokens // 4) - SPARE
+    return left if left >= LEAST else 0

@@ -1,0 +1,200 @@
+"""The vectors of the blocks of an index, kept in a file, so that only new and changed blocks are encoded again."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from codenav.core.blocks import BlockKind
+from codenav.core.errors import CodeNavError
+from codenav.core.protocols import Encoder, Index
+from codenav.core.system.atomic_files import write_whole
+from codenav.core.system.locks import held
+from codenav.core.traces import callable_name
+from codenav.retrieval import documents
+from codenav.retrieval.dense.texts import text_of
+from codenav.retrieval.dense.words import Floats
+
+FORMAT = 1
+KINDS = (
+    BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL, BlockKind.DOCUMENT, BlockKind.EPISODE,
+)  # fmt: skip
+"""The kinds of blocks that are found by meaning. What others say of themselves is a line of code."""
+_BATCH = 256
+"""Blocks that are in memory and encoded at a time."""
+_LONG = 5.0
+"""Seconds of encoding after which a line says how long it will take."""
+
+
+class BlockVectors:
+    """The vectors of blocks, with what ranking needs of each."""
+
+    def __init__(
+        self, ids: Sequence[str], kinds: Sequence[BlockKind], paths: Sequence[str], names: Sequence[str],
+        worths: Floats, vectors: Floats,
+    ) -> None:  # fmt: skip
+        self.ids, self.kinds, self.paths = list(ids), list(kinds), list(paths)
+        self.names = list(names)
+        """Of callables the names as by `traces.callable_name`; empty for other blocks."""
+        self.worths, self.vectors = worths, vectors
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @classmethod
+    def joined(cls, parts: Sequence[BlockVectors]) -> BlockVectors:
+        """The vectors of several indexes as one."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            [id for part in parts for id in part.ids],
+            [kind for part in parts for kind in part.kinds],
+            [path for part in parts for path in part.paths],
+            [name for part in parts for name in part.names],
+            np.concatenate([part.worths for part in parts]),
+            np.concatenate([part.vectors for part in parts]),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        index: Index,
+        encoder: Encoder,
+        folder: Path,
+        *,
+        state: str,
+        dimensions: int,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> BlockVectors:
+        """The vectors of an index, from the file in a folder as far as it has them.
+
+        `state` changes with the content of the index; `dimensions` are the numbers of a vector. `tell` gets a line if
+        this takes long, or if the file cannot be written. Where the encoder fails, what it made is kept.
+
+        Raises:
+            Unavailable: the encoder does not answer.
+            IndexUnavailable: the index cannot be read.
+        """
+        path = folder / f"{hashlib.blake2b(encoder.name.encode(), digest_size=8).hexdigest()}.npz"
+
+        def keep(state: str) -> None:
+            try:
+                _write(path, made.vectors(), encoder.name, state)
+            except OSError as error:
+                tell(f"vectors of blocks are not kept: {error.strerror or error}")
+
+        kept = _read(path, encoder.name, dimensions)
+        with ExitStack() as lock:
+            if not kept or kept[0] != state:
+                # Where no file can be written, the vectors are made all the same.
+                with suppress(OSError):
+                    lock.enter_context(
+                        held(folder, ".vectors.lock", waiting=lambda: tell("another process encodes the blocks"))
+                    )
+                    kept = _read(path, encoder.name, dimensions)
+            if kept and kept[0] == state:
+                return kept[1]
+            made = _Growing(kept[1] if kept else None, dimensions)
+            try:
+                made.grow(index, encoder, tell)
+            except BaseException:
+                if made.new and not (kept and len(made.ids) < len(kept[1])):
+                    keep("")
+                raise
+            keep(state)
+            return made.vectors()
+
+
+class _Growing:
+    """The vectors of an index in the making."""
+
+    def __init__(self, kept: BlockVectors | None, dimensions: int) -> None:
+        """`kept` are vectors of some of its blocks."""
+        self._kept, self._dimensions = kept, dimensions
+        self._none: Floats = np.zeros((0, dimensions), dtype=np.float32)
+        self._known = {id: row for row, id in enumerate(kept.ids)} if kept else {}
+        self.ids, self._kinds, self._paths, self._names = list[str](), list[BlockKind](), list[str](), list[str]()
+        self._worths, self._rows = list[float](), list[Floats]()
+        self.new = 0
+        """Blocks that were encoded."""
+
+    def grow(self, index: Index, encoder: Encoder, tell: Callable[[str], None]) -> None:
+        """Add all blocks; those that are not known are encoded."""
+        wanted = (block for block in index.blocks() if block.kind in KINDS)
+        began, told = time.monotonic(), False
+        while blocks := list(islice(wanted, _BATCH)):
+            new = [block for block in blocks if block.id not in self._known]
+            vectors = encoder.encode([text_of(block) for block in new]) if new else self._none
+            if vectors.shape != (len(new), self._dimensions):
+                raise CodeNavError(f"{encoder.name} made vectors of {self._dimensions} numbers, then others")
+            made = iter(vectors)
+            for block in blocks:
+                row = self._known.get(block.id)
+                self._worths.append(documents.worth(block))
+                self._rows.append(next(made) if row is None or self._kept is None else self._kept.vectors[row])
+                self.ids.append(block.id)
+                self._kinds.append(block.kind)
+                self._paths.append(block.path)
+                self._names.append(callable_name(block))
+            self.new += len(new)
+            spent = time.monotonic() - began
+            if told or spent <= _LONG:
+                continue
+            left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.ids)
+            if left > 0:
+                told = True
+                minutes = math.ceil(left * spent / len(self.ids) / 60)
+                tell(
+                    f"blocks are encoded before the first search with this encoder: {left:,} left, about {minutes} min"
+                )
+
+    def vectors(self) -> BlockVectors:
+        """The vectors that there are so far."""
+        whole = len(self._names)
+        vectors: Floats = np.array(self._rows[:whole], dtype=np.float32).reshape(whole, self._dimensions)
+        worths: Floats = np.array(self._worths[:whole], dtype=np.float32)
+        return BlockVectors(self.ids[:whole], self._kinds[:whole], self._paths[:whole], self._names, worths, vectors)
+
+
+def _read(path: Path, encoder: str, dimensions: int) -> tuple[str, BlockVectors] | None:
+    """The state and the vectors of a file; None if it is not there or not whole, since it can be made again."""
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            head = json.loads(file["head"].tobytes())
+            if head["format"] != FORMAT or head["encoder"] != encoder:
+                return None
+            vectors, worths = file["vectors"].astype(np.float32), file["worths"]
+            kinds = [KINDS[place] for place in file["kinds"]]
+        sizes = {len(head["ids"]), len(kinds), len(head["paths"]), len(head["names"]), len(worths), len(vectors)}
+        if len(sizes) > 1 or vectors.shape[1:] != (dimensions,) or not np.isfinite(vectors).all():
+            return None
+        return head["state"], BlockVectors(head["ids"], kinds, head["paths"], head["names"], worths, vectors)
+    except Exception:
+        # numpy and zipfile raise whatever a broken file makes them raise.
+        return None
+
+
+def _write(path: Path, made: BlockVectors, encoder: str, state: str) -> None:
+    head = {
+        "format": FORMAT, "encoder": encoder, "state": state,
+        "ids": made.ids, "paths": made.paths, "names": made.names,
+    }  # fmt: skip
+    file = io.BytesIO()
+    np.savez(
+        file,
+        head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
+        kinds=np.array([KINDS.index(kind) for kind in made.kinds], dtype=np.uint8),
+        worths=made.worths,
+        vectors=made.vectors.astype(np.float16),
+    )
+    write_whole(path, file.getvalue())

@@ -1,0 +1,81 @@
+"""The examples that a retriever is trained on: requests with what answered them, among all callables that there are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from codenav.core.errors import UsageError
+
+FEWEST = 10
+"""Requests from which a retriever is trained: of fewer nothing can be held out."""
+SAME_TASK = 3
+"""Callables that together tell a task: requests that just these answered are one task in several wordings. One or two
+recur in different tasks. Were a wording held out of a task that was trained on, the weights would believe vectors and
+memory alone."""
+
+First = Callable[[str], Mapping[int, float]]
+"""The first stage: for a request the places of the callables that it finds, with their scores, 1 for its best hit."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The requests of one source."""
+
+    names: Sequence[str]
+    """The callables, as by `traces.callable_name`."""
+    texts: Sequence[str]
+    """The text of each, as by `texts.text_of`."""
+    requests: Sequence[str]
+    gold: Sequence[Sequence[int]]
+    """For each request the places in `names` of what answered it; at least one."""
+    first: First
+    lures: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Texts that look like those of callables, by place, of what cannot do the same."""
+    described: bool = False
+    """True if the requests are first lines of docstrings, which the first stage has seen: they teach vectors only."""
+
+    def parts(self, count: int) -> npt.NDArray[np.intp]:
+        """The part of each request, from 0, drawn so that the same task is in one part only."""
+        return np.array([_drawn(self._task(place)) % count for place in range(len(self.requests))], dtype=np.intp)
+
+    def _task(self, place: int) -> str:
+        """The key that wordings of the same task have in common."""
+        if len(set(self.gold[place])) >= SAME_TASK:
+            return " ".join(map(str, sorted(set(self.gold[place]))))
+        return " ".join(self.requests[place].lower().split())
+
+
+def check(parts: Sequence[Examples], left_out: str = "") -> None:
+    """Check that there is enough to train on. `left_out` is told of what might have been trained on.
+
+    Raises:
+        UsageError: there is nothing to choose from, or too few requests.
+    """
+    callables = sum(len(part.names) for part in parts)
+    if callables < 2:
+        raise UsageError(
+            f"nothing to train on: there {'is 1 callable' if callables else 'are no callables'}",
+            hint="name a code base or tools with --on",
+        )
+    found = sum(len(part.requests) for part in parts)
+    if found < FEWEST:
+        told = f"{found or 'no'} request{'s'[: found != 1]}"
+        raise UsageError(
+            f"training needs at least {FEWEST} requests that known callables answered, and there "
+            f"{'is' if found == 1 else 'are'} {told}{left_out and f'; left out: {left_out}'}",
+            hint="run more episodes, or train --from docstrings",
+        )
+    if len({(at, place) for at, part in enumerate(parts) for places in part.gold for place in places}) < 2:
+        raise UsageError(
+            "every request was answered by the same callable: there is nothing to tell apart",
+            hint="train on requests for several callables",
+        )
+
+
+def _drawn(words: str) -> int:
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -1,0 +1,1 @@
+"""The embedded store: tantivy indexes in a folder, which need no server."""

@@ -1,0 +1,220 @@
+"""Translation of regular expressions to the dialect that all stores share, with a limit on their size.
+
+An index contains identifiers (runs of letters, digits and `_`, in lower case), and a pattern is matched against a
+whole identifier. So white space and punctuation in a pattern separate identifiers: `def\\s+get_\\w+\\(` is two
+patterns. The rest is literals, `.`, `[...]`, groups, `|` and repetition, which Elasticsearch 8.19 and tantivy 0.27
+read alike; they differ in anchors, `(?:`, `\\b`, POSIX classes, lazy repetition and `@ & ~ # < > "` (29 patterns were
+tried).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from codenav.retrieval.query.automaton import too_large
+
+MAX_LENGTH = 300
+"""Characters of a pattern as written. Elasticsearch refuses regular expressions of over 1,000 characters, and the
+translation can be three times as long."""
+
+
+class Beyond(Exception):
+    """Raised for a pattern that has no translation to the common dialect; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    kind: str
+    """`atom`, `repeat`, `open`, `close`, `or`, `edge` (an anchor), `gap` (a character outside identifiers)."""
+    text: str
+
+
+def patterns(written: str) -> list[list[str]]:
+    """Alternatives, each a list of patterns for identifiers side by side; a pattern may contain `|` itself.
+
+    Raises:
+        Beyond: the pattern has no translation to the common dialect, or is too large.
+    """
+    if len(written) > MAX_LENGTH:
+        raise Beyond(f"it has over {MAX_LENGTH} characters")
+    parts = _parts(written)
+    alternatives = _alternatives(parts) if any(part.kind == "gap" for part in parts) else [parts]
+    return [pieces for alternative in alternatives if (pieces := _pieces(alternative))]
+
+
+def literal(pattern: str) -> bool:
+    """True if a pattern is just a word."""
+    return re.fullmatch(r"\w+", pattern) is not None
+
+
+def _parts(written: str) -> list[_Part]:
+    parts: list[_Part] = []
+    at = 0
+    text = re.sub(r"\(\?[aimsux]{1,6}\)", "", written)
+    while at < len(text):
+        match = _PART.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise Beyond("it is not well formed")
+        at = match.end()
+        kind, part = match.lastgroup, match.group()
+        if kind == "beyond":
+            raise Beyond("look-around and back references are not understood")
+        if kind == "cls":
+            parts.append(_class(part))
+        elif kind == "escape":
+            parts.append(_escape(part[1]))
+        elif kind == "other":
+            parts.append(_literal(part))
+        else:
+            parts.append(_Part(kind, "(" if kind == "open" else match["count"] if kind == "repeat" else part))
+    return parts
+
+
+_PART = re.compile(
+    r"""(?P<repeat>(?P<count>[*+?]|\{\d{1,9}(?:,\d{0,9})?\})\??)
+    | (?P<beyond>\(\?(?:[=!>#]|<[=!])|\\[1-9]|\\[kgpPuUxN])
+    | (?P<open>\((?:\?:|\?P?<\w+>)?) | (?P<close>\)) | (?P<or>\|)
+    | (?P<edge>\^|\$|\\[bAZz])
+    | (?P<cls>\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\])
+    | (?P<escape>\\.) | (?P<atom>\.) | (?P<other>[^\\\[\](){}*+?|.^$])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES = {"w": ".", "S": ".", "d": "[0-9]", "D": "[^0-9]"}
+
+
+def _escape(char: str) -> _Part:
+    if char in _ESCAPES:
+        return _Part("atom", _ESCAPES[char])
+    if char in "sWnrtfvB":
+        return _Part("gap", char)
+    if char.isascii() and char.isalnum():
+        raise Beyond(f"\\{char} is not understood")
+    return _literal(char)
+
+
+def _literal(char: str) -> _Part:
+    if not (char.isalnum() or char == "_"):
+        return _Part("gap", char)
+    lower = char.lower()
+    return _Part("atom", lower if len(lower) == 1 else ".")
+
+
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+_DIGITS = frozenset("0123456789")
+_SETS = {"w": _WORD, "d": _DIGITS, "s": frozenset[str](), "S": _WORD, "D": _WORD - _DIGITS, "W": frozenset[str]()}
+_POSIX = {
+    "alpha": _WORD - _DIGITS - {"_"}, "alnum": _WORD - {"_"}, "digit": _DIGITS, "word": _WORD,
+    "upper": _WORD - _DIGITS - {"_"}, "lower": _WORD - _DIGITS - {"_"}, "xdigit": frozenset("0123456789abcdef"),
+    "space": frozenset[str](), "punct": frozenset("_"), "blank": frozenset[str](),
+}  # fmt: skip
+
+
+def _class(written: str) -> _Part:
+    """A character class reduced to the characters of identifiers: `[\\w.]` and `[^)]` become `.`, `[ (]` a gap."""
+    inner = written[1:-1]
+    negated = inner.startswith("^")
+    inner = inner.removeprefix("^")
+    chars: set[str] = set()
+    others: list[str] = []
+    rest = False
+    for match in re.finditer(r"\[:(\^?\w+):\]|\\([wdsSDW])|(\\.|.)(?:-(\\.|[^\]\\]))?", inner, re.DOTALL):
+        name, short, low, high = match.groups()
+        if name:
+            if name not in _POSIX:
+                raise Beyond(f"[:{name}:] is not understood")
+            chars |= _POSIX[name]
+        elif short:
+            chars |= _SETS[short]
+            rest = rest or short in "wSD"
+        else:
+            first, last = low[-1], (high or low)[-1]
+            if first > last:
+                raise Beyond(f"the range {first}-{last} is backwards")
+            if ord(last) < 128:
+                chars |= {chr(code).lower() for code in range(ord(first), ord(last) + 1)} & _WORD
+            elif first == last:
+                lower = first.lower()[0]
+                if lower.isascii():
+                    # The only such letter is a capital I with a dot.
+                    chars |= {lower} & _WORD
+                else:
+                    others.append(lower)
+            elif ord(first) >= 128:
+                others.append(f"{first}-{last}")
+            else:
+                raise Beyond(f"the range {first}-{last} is not understood")
+    return _said(_WORD - chars if negated else chars, rest != negated, others if rest == negated or negated else [])
+
+
+def _said(chars: set[str] | frozenset[str], rest: bool, others: list[str]) -> _Part:
+    """The class of `chars` of ASCII identifiers and, with `rest`, all other characters; `others` are exceptions."""
+    listed = sorted(_WORD - chars if rest else chars)
+    text = "".join(_ranges(listed)) + "".join(dict.fromkeys(others))
+    if rest:
+        return _Part("atom", f"[^{text}]" if text else ".")
+    if not text:
+        return _Part("gap", " ")
+    return _Part("atom", text if len(text) == 1 else f"[{text}]")
+
+
+def _ranges(chars: list[str]) -> list[str]:
+    runs: list[str] = []
+    for char in chars:
+        if runs and ord(runs[-1][-1]) + 1 == ord(char):
+            runs[-1] += char
+        else:
+            runs.append(char)
+    return [f"{run[0]}-{run[-1]}" if len(run) > 2 else run for run in runs]
+
+
+def _alternatives(parts: list[_Part]) -> list[list[_Part]]:
+    """The parts split at each `|` outside groups."""
+    depth = 0
+    found: list[list[_Part]] = [[]]
+    for part in parts:
+        depth += (part.kind == "open") - (part.kind == "close")
+        if part.kind == "or" and not depth:
+            found.append([])
+        else:
+            found[-1].append(part)
+    return found
+
+
+def _pieces(parts: list[_Part]) -> list[str]:
+    """The patterns between gaps, without trivial ones such as `.*` unless there is no other."""
+    pieces: list[list[str]] = [[]]
+    depth, before = 0, ""
+    for at, part in enumerate(parts):
+        current = pieces[-1]
+        if part.kind == "edge":
+            following = parts[at + 1].kind if at + 1 < len(parts) else ""
+            inside = before not in ("", "open", "or", "gap") and following not in ("", "close", "or", "gap")
+            if inside or (part.text in "^$" and depth):
+                raise Beyond("an anchor inside it is not understood")
+            continue
+        if part.kind == "gap":
+            if depth:
+                raise Beyond("white space or punctuation in a group cannot match: an identifier has none")
+            pieces.append([])
+        elif part.kind == "repeat":
+            if before == "gap":
+                continue
+            if before not in ("atom", "close"):
+                raise Beyond("it repeats nothing" if before != "repeat" else "it repeats a repetition")
+            current.append(part.text)
+        else:
+            depth += (part.kind == "open") - (part.kind == "close")
+            if depth < 0 or (part.kind in ("or", "close") and before in ("", "open", "or", "gap")):
+                raise Beyond("it is not well formed")
+            current.append(part.text)
+        before = part.kind
+    if depth or before == "or":
+        raise Beyond("it is not well formed")
+    joined = ["".join(piece) for piece in pieces]
+    said = [piece for piece in joined if re.sub(r"[.*+?]|\{[\d,]*\}", "", piece)]
+    found = said or [piece for piece in joined if piece][:1]
+    for piece in found:
+        if too_large(piece):
+            raise Beyond("it is too large")
+    return found

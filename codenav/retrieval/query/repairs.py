@@ -1,0 +1,119 @@
+"""Repairs of a query's text before it is parsed: quotes, invisible characters, Markdown, JSON, prose."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from codenav.retrieval.query.fields import ALIASES, FIELD, KEYWORD_FIELDS, TEXT_FIELDS
+
+_TRIPLE = re.compile(r"([\"'])(?:\1\1)+")
+"""Three quotes, which say the same as one; in a longer row as many as leave fewer than three."""
+_QUOTES = str.maketrans({
+    "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "`": " ", "−": "-",
+    "–": "-", "—": " ",
+})  # fmt: skip
+
+
+class _Plain(dict[int, int | None]):
+    """A table for `str.translate`: white space is a space or a line end, and no character is invisible."""
+
+    def __missing__(self, code: int) -> int | None:
+        char, category = chr(code), unicodedata.category(chr(code))
+        plain: int | None = code
+        if char.isspace() and char not in " \t\n":
+            plain = ord(" " if category == "Zs" else "\n")
+        elif category == "Cc" and char not in "\t\n":
+            plain = ord(" ")
+        elif category == "Cf":
+            plain = None
+        return self.setdefault(code, plain)
+
+
+_PLAIN = _Plain()
+_FENCE = re.compile(r"```[\w+-]{0,20}[ \t]{0,9}\n")
+_TAGS = re.compile(r"</?(?:content|thought|query|search)>", re.IGNORECASE)
+_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])[ \t]+(?=[^\s])(?!(?:AND|OR|NOT)\b)")
+_FLAGS = re.compile(r"\A\s*\(\?[aimsux]{1,6}\)")
+_OPERATOR = re.compile(r"(?:\A|\s)(?:AND|OR|NOT|&&|\|\|)(?=\s|\Z)")
+_PROSE = re.compile(r"[\w\s.,'?!-]+")
+_KEY = re.compile(r"[\"'](\w+)[\"']\s*:\s*")
+
+
+def cleaned(text: str) -> tuple[str, list[str]]:
+    """Return the text to parse, and the repairs that change its meaning."""
+    told: list[str] = []
+    plain, fences = _FENCE.subn(" ", normal(text))
+    if "`" in plain:
+        told.append("backticks were left out")
+    elif fences:
+        told.append("a Markdown fence was left out")
+    plain = _TRIPLE.sub(r"\1", plain.translate(_QUOTES))
+    plain, tags = _TAGS.subn(" ", plain)
+    if tags:
+        told.append("tags around the query were left out")
+    bullet = _BULLET.match(plain)
+    if bullet:
+        plain = plain[bullet.end() :]
+        told.append("a list bullet was left out")
+    plain, flags = _FLAGS.subn("", plain)
+    if flags:
+        told.append("the flags of a regular expression were left out: case never counts")
+    plain = _json(plain, told)
+    plain = _unquoted(plain, told)
+    return _question(plain, told), told
+
+
+def normal(text: str) -> str:
+    """The text in the characters that a query is read in: NFKC, without invisible ones and odd white space."""
+    before = ""
+    while text != before:
+        before = text
+        text = unicodedata.normalize("NFKC", text.translate(_PLAIN))
+    return text
+
+
+def _json(text: str, told: list[str]) -> str:
+    """Turn a JSON object whose keys are fields into a query: `{"type": "FUNCTION", "text": "resize"}`."""
+    inner = text.strip()
+    if len(inner) > 4000 or not (inner.startswith("{") and inner.endswith("}")):
+        return text
+    keys = [key.lower() for key in _KEY.findall(inner)]
+    fields = {*TEXT_FIELDS, *KEYWORD_FIELDS, *ALIASES, "lines", "query", "q"}
+    if not keys or not set(keys) <= fields or "{" in inner[1:]:
+        return text
+    told.append("a JSON object was read as its fields, with AND")
+    parts = re.split(r",\s*(?=[\"']\w+[\"']\s*:)", inner[1:-1])
+    read = []
+    for part in parts:
+        match = _KEY.match(part.strip())
+        if match:
+            name = "text" if match[1].lower() in ("query", "q") else match[1]
+            value = part.strip()[match.end() :]
+            whole = re.fullmatch(r"[\"']([^\"']*)[\"']", value)
+            read.append(f"{name}:({whole[1]})" if whole and name.lower() != "type" else f"{name}:{value}")
+    return " AND ".join(read)
+
+
+def _unquoted(text: str, told: list[str]) -> str:
+    """Remove the quotes around a whole query."""
+    inner = text.strip()
+    if len(inner) < 3 or inner[0] != inner[-1] or inner[0] not in "\"'" or inner[0] in inner[1:-1]:
+        return text
+    within = inner[1:-1]
+    if not (_OPERATOR.search(within) or re.match(r"\(?\s*(?:type|kind|file_path)[ \t]*:", within, re.IGNORECASE)):
+        return text
+    if not FIELD.search(within):
+        return text
+    told.append("quotes around the whole query were left out")
+    return within
+
+
+def _question(text: str, told: list[str]) -> str:
+    """Remove the question marks of prose, where they are not wildcards."""
+    if "?" not in text or len(text.split()) < 3 or _OPERATOR.search(text) or not _PROSE.fullmatch(text):
+        return text
+    if not re.search(r"\w\?(?:\s|\Z)", text):
+        return text
+    told.append("question marks were left out")
+    return re.sub(r"\?(?=\s|\Z)", " ", text)

@@ -1,1 +1,0 @@
-"""The retriever that is trained on requests and what answered them: static vectors of words, with numpy alone."""

@@ -1,0 +1,44 @@
+"""The limits of an episode, compared with what it has spent."""
+
+from __future__ import annotations
+
+import time
+
+from codenav.core.errors import LimitReached
+from codenav.core.limits import Limits
+
+
+class Budget:
+    """The limits of an episode, with the clock that it is measured by."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the clock anew."""
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the beginning."""
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, never under 0.1; None without a limit."""
+        return max(self._limits.seconds - self.seconds, 0.1) if self._limits.seconds else None
+
+    def check(self, *, steps: int, tokens: int) -> None:
+        """Compare what was spent with the limits.
+
+        Raises:
+            LimitReached: one has been reached.
+        """
+        limits, seconds = self._limits, self.seconds
+        if limits.steps and steps >= limits.steps:
+            raise LimitReached("steps", steps, limits.steps)
+        if limits.seconds and seconds >= limits.seconds:
+            raise LimitReached("seconds", round(seconds, 1), limits.seconds)
+        if limits.tokens and tokens >= limits.tokens:
+            raise LimitReached("tokens", tokens, limits.tokens)

@@ -1,0 +1,400 @@
+"""The loop that joins an agent and its environments for one request, from the first action to the answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codenav import __version__
+from codenav.core.actions import (
+    CodeObservation,
+    DoneObservation,
+    InvalidAction,
+    Observation,
+    Step,
+    Summary,
+    SummaryObservation,
+    Turn,
+    Unreadable,
+)
+from codenav.core.cancelling import CancelScope
+from codenav.core.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
+from codenav.core.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
+from codenav.core.execution import ToolCall
+from codenav.core.limits import Limits
+from codenav.core.messages import Completion
+from codenav.core.protocols import Agent, Environment, Listener, Verifier
+from codenav.core.system.bounded import OutOfTime, within
+from codenav.core.system.terminal_text import shortened
+from codenav.core.usage import Usage
+from codenav.episodes.record import EpisodeResult, joined
+from codenav.episodes.supported import unsupported
+from codenav.episodes.verify import last_summary, script_from_steps
+from codenav.session.budget import Budget
+from codenav.session.episode_facts import EpisodeFacts, checked_request, names_of
+
+if TYPE_CHECKING:
+    import pandas
+
+ANSWER_SECONDS = 10.0
+"""Time to look for the numbers and names of an answer in what its summary gave."""
+LATE_CHARACTERS = 2000
+"""Most characters shown of what threads and child processes printed after the last step."""
+
+
+class Episode:
+    """One request, with the agent and environments that work on it.
+
+    Every ending (done, a limit, a failure, Ctrl-C) takes one path: a `RunEnded` event to every listener.
+    """
+
+    def __init__(
+        self,
+        request: str,
+        *,
+        agent: Agent,
+        environments: Sequence[Environment],
+        description: str = "",
+        limits: Limits | None = None,
+        listeners: Sequence[Listener] = (),
+        verify: Verifier | None = None,
+        earlier: Sequence[Step] = (),
+        facts: EpisodeFacts | None = None,
+        late: Callable[[], str] | None = None,
+    ) -> None:
+        """Join the parts. Nothing runs yet.
+
+        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that ran
+        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `late` gives
+        what threads and children have printed after the last step. Listeners are called in order, and an error that one
+        raises ends the episode.
+
+        Raises:
+            UsageError: the request is empty, or two environments answer the same action.
+        """
+        self.request = checked_request(request)
+        self.limits = limits or Limits()
+        self.steps: list[Step] = []
+        self.usage = Usage()
+        self._agent = agent
+        self._environments = {environment.action.type: environment for environment in environments}
+        if len(self._environments) != len(environments):
+            raise UsageError("two environments answer the same action")
+        self._listeners = list(listeners)
+        self._verify = verify
+        self._earlier, self._late = list(earlier), late
+        self._scope = CancelScope()
+        self._started = False
+        self._under_way: Acted | None = None
+        self._noticed: list[Event] = []
+        self._called: list[Called] = []
+        self._untold: list[Called] = []
+        """Calls that listeners know of and the stream does not."""
+        self._emitting = threading.RLock()
+        self._unfinished: Unfinished | None = None
+        self._ended: RunEnded | None = None
+        self._budget = Budget(self.limits)
+        prompt = agent.brief(request, description=description, environments=environments)
+        facts = facts or EpisodeFacts()
+        self._folder = facts.folder
+        self._head = RunStarted(
+            id=facts.id,
+            request=request,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=agent.name,
+            sources=facts.sources,
+            description=description,
+            prompt=prompt,
+            sandbox=facts.sandbox,
+            work_dir=facts.work_dir,
+            limits=self.limits,
+            codenav=__version__,
+        )
+
+    def stream(self) -> Generator[Event]:
+        """Run to the end, yielding each event as it happens.
+
+        A caller that stops reading ends the episode as interrupted, and so does `cancel`. Codenav's own errors are not
+        raised but contained in the last event. Ctrl-C is raised again after the last event.
+        """
+        try:
+            with self._one_ending():
+                if not self._started:
+                    yield self._start()
+                while self._ended is None:
+                    yield from self._events_of_a_step()
+        except CodeNavError:
+            if self._ended:
+                yield self._ended
+
+    def step(self) -> Step:
+        """Take one step, for callers that drive the loop themselves.
+
+        Raises:
+            LimitReached: a limit has been reached. The episode is then over.
+            Cancelled: another thread called `cancel`. The episode is then over.
+            UsageError: the episode is over.
+            ModelUnreachable, ModelRefused, ModelFailed: the agent raised it. The episode is then over.
+        """
+        if self.ended:
+            raise UsageError("the episode is over", hint="start a new one")
+        with self._one_ending():
+            if not self._started:
+                self._start()
+            for _ in self._events_of_a_step():
+                pass
+        return self.steps[-1]
+
+    def notice(self, text: str) -> None:
+        """Add a notice for a person to the record, and to the stream before the next step."""
+        if self._started and not self.ended:
+            self._noticed.append(self._emit(Noticed(text)))
+
+    def cancel(self) -> None:
+        """End the episode as interrupted, from any thread. Returns at once; safe to call twice, and after the end.
+
+        The thread that runs the episode ends what is under way: it gives up a request to a model (what the model had
+        written is kept), interrupts a step of code (the variables of the sandbox stay), closes a replay. The record
+        then ends like any other, and `run` and `stream` return as usual. An episode that nobody runs ends with its
+        next step, or with `close`. Your own functions (`ask`, a `FunctionModel`, a listener) are not interrupted: the
+        episode ends when they return.
+        """
+        self._scope.cancel()
+
+    def called(self, call: ToolCall, by: str = "step") -> None:
+        """Add a call to a tool that the code of the current step made. Callable from any thread.
+
+        `by` is `replay` for a call of a replay. Raises what a listener raises.
+        """
+        under_way = self._under_way
+        number = under_way.number if under_way else max(len(self.steps), 1)
+        event = Called(number, call, by)
+        with self._emitting:
+            if self._ended is None:
+                self._called.append(event)
+                self._untold.append(event)
+                self._emit(event)
+
+    def close(self) -> None:
+        """End an episode that has not ended, as interrupted. Safe to call twice."""
+        if self._ended is None:
+            if not self._started:
+                self._start()
+            self._end(RunEnded(Status.INTERRUPTED, reason="closed before it had ended", exit_code=130))
+
+    def run(self) -> EpisodeResult:
+        """Run to the end, and return the result."""
+        for _ in self.stream():
+            pass
+        return self.result
+
+    @property
+    def ended(self) -> bool:
+        """True once there is an answer, or a reason why there is none."""
+        return self._ended is not None
+
+    @property
+    def result(self) -> EpisodeResult:
+        """The current state of the episode, final once `ended`."""
+        steps, calls = joined(self.steps, self._called)
+        result = replace(
+            EpisodeResult.told_by(self._head, folder=self._folder),
+            steps=tuple(steps),
+            calls=tuple(calls),
+            under_way=self._under_way,
+            unfinished=self._unfinished,
+            usage=self.usage,
+        )
+        return result.ended_by(self._ended) if self._ended else result
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a table with one row per step: thought, action, outcome, what was shown, seconds, tokens."""
+        return self.result.to_frame()
+
+    def to_notebook(self, path: str | Path) -> Path:
+        """Write the episode as a notebook with its outputs and pictures."""
+        return self.result.to_notebook(path)
+
+    def __repr__(self) -> str:
+        state = self._ended.status.value if self._ended else "running"
+        return f"<Episode {self._head.id} {state}, {len(self.steps)} steps: {self.request[:60]!r}>"
+
+    @contextmanager
+    def _one_ending(self) -> Iterator[None]:
+        """End the episode on any exception, and raise it again."""
+        try:
+            yield
+        except Cancelled:
+            self._interrupted("cancelled")
+            raise
+        except CodeNavError as error:
+            status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
+            self._end(RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code))
+            raise
+        except (KeyboardInterrupt, GeneratorExit):
+            self._interrupted("interrupted")
+            raise
+        except BaseException as error:
+            self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
+            raise
+
+    def _interrupted(self, reason: str) -> None:
+        # An answer that was already given survives an interruption of its replay.
+        answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
+        self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
+
+    def _start(self) -> Event:
+        self._started = True
+        self._budget.begin()
+        return self._emit(self._head)
+
+    def _events_of_a_step(self) -> Iterator[Event]:
+        began = time.monotonic()
+        self._check()
+        try:
+            with self._scope.entered():
+                turn = self._agent.act(self.steps, timeout=self._budget.left)
+        except CodeNavError as error:
+            yield from self._cut_off(error.partial)
+            # A model that was cut off by the time limit, or by `cancel`, has not failed.
+            self._check()
+            raise
+        except Interrupted as error:
+            for _ in self._cut_off(error.partial):
+                pass
+            raise
+        yield from self._noticed
+        self._noticed.clear()
+        self.usage += turn.usage
+        self._under_way = Acted(len(self.steps) + 1, turn.action)
+        yield self._emit(self._under_way)
+        step = self._carry_out(turn, began)
+        self._under_way = None
+        self.steps.append(step)
+        observed = self._emit(Observed(step))
+        yield from self._told_calls()
+        yield observed
+        if step.observation.ends:
+            self._tell_late_output()
+            yield from self._noticed
+            self._noticed.clear()
+            ended = self._end(self._answered(step))
+            yield from self._told_calls()
+            yield ended
+        elif self._too_many_invalid():
+            reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
+            hint = "try another model; codenav episodes show last tells what it wrote"
+            yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
+
+    def _tell_late_output(self) -> None:
+        if self._late and any(isinstance(step.observation, CodeObservation) for step in self.steps):
+            with suppress(CodeNavError):
+                if text := self._late().strip():
+                    told = shortened(text, LATE_CHARACTERS)
+                    self.notice(f"output after the last step, from threads or child processes: {told}")
+
+    def _check(self) -> None:
+        self._scope.check()
+        self._budget.check(steps=len(self.steps), tokens=self.usage.tokens)
+
+    def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
+        """Count and keep what a failed model call has cost and written."""
+        if partial is None:
+            return
+        self.usage += partial.usage
+        if partial.text or partial.reasoning:
+            self._unfinished = Unfinished(partial.text, partial.reasoning, partial.usage)
+            yield self._emit(self._unfinished)
+
+    def _carry_out(self, turn: Turn, began: float) -> Step:
+        self._scope.check()
+        environment = self._environments.get(turn.action.type)
+        observation: Observation
+        if turn.invalid or environment is None:
+            observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
+        else:
+            with self._scope.entered():
+                observation = environment.respond(turn.action, timeout=self._budget.left)
+        chosen = observation.chosen if isinstance(observation, CodeObservation) else ""
+        return Step(
+            number=len(self.steps) + 1,
+            action=replace(turn.action, content=chosen) if chosen else turn.action,
+            observation=observation,
+            seconds=time.monotonic() - began,
+            usage=turn.usage,
+            response=turn.response,
+            reasoning=turn.reasoning,
+        )
+
+    def _answered(self, step: Step) -> RunEnded:
+        done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
+        if done.gave_up:
+            return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
+        answer = step.observation.text
+        return RunEnded(Status.DONE, answer=answer, summary=self._summary(answer), agreement=done.agreement)
+
+    def _summary(self, answer: str) -> Summary:
+        """Return the agent's last code summary, else the successful steps, replayed and compared with the answer."""
+        observations = (step.observation for step in reversed(self.steps))
+        sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
+        code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
+        if verdict is None and (not code or self._verify is None):
+            return Summary(
+                reason="there was nothing to replay it in" if code else "no step of code ended ok", code=code
+            )
+        if verdict is None:
+            assert self._verify is not None
+            with self._scope.entered():
+                verdict = self._verify(code, timeout=self._budget.left)
+        summary, replayed = Summary.of(code, verdict), verdict.replayed
+        if not answer or not verdict.verified or replayed is None:
+            return summary
+        known = names_of(self._head.sources)
+        try:
+            with self._scope.entered():
+                lacking = within(
+                    ANSWER_SECONDS,
+                    lambda: unsupported(answer, replayed, script=code, request=self.request, known=known),
+                )
+        except OutOfTime:
+            return replace(summary, reason=f"the answer was not compared: it took over {ANSWER_SECONDS:g} seconds")
+        return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
+
+    def _script(self) -> str:
+        return script_from_steps([*self._earlier, *self.steps])
+
+    def _too_many_invalid(self) -> bool:
+        bound = self.limits.invalid_actions
+        last = self.steps[-bound:] if bound else []
+        return bool(bound) and len(last) == bound and all(isinstance(step.action, Unreadable) for step in last)
+
+    def _end(self, ending: RunEnded) -> RunEnded:
+        if self._ended is None:
+            # Keep the code that ran, even without a claim about it.
+            kept = last_summary(self.steps) or Summary(reason=ending.reason, code=self._script())
+            summary = ending.summary if ending.summary.code else kept
+            self._ended = replace(ending, usage=self.usage, seconds=self._budget.seconds, summary=summary)
+            with self._emitting:
+                for listener in self._listeners:
+                    try:
+                        listener(self._ended)
+                    except StorageFull as error:
+                        # The run is over, and its answer must still be returned.
+                        self._ended = replace(self._ended, reason=self._ended.reason or str(error))
+        return self._ended
+
+    def _emit(self, event: Event) -> Event:
+        with self._emitting:
+            for listener in self._listeners:
+                listener(event)
+        return event
+
+    def _told_calls(self) -> Iterator[Event]:
+        while self._untold:
+            yield self._untold.pop(0)

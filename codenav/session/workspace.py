@@ -1,0 +1,77 @@
+"""The running sandbox of a session, and everything that belongs to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from codenav.core.execution import Ran
+from codenav.core.protocols import Checker
+from codenav.core.system.locks import in_use
+from codenav.episodes.objects import Objects
+from codenav.session.replaying import Beginning, Replay
+from codenav.session.sandbox_factory import SandboxFactory, packages_inside
+from codenav.session.tool_calls import EpisodeCalls
+
+
+class Workspace:
+    """A sandbox, its work folder, the checkers of its steps, and the beginning that its replays start from."""
+
+    def __init__(
+        self, factory: SandboxFactory, folder: Path, *, given: Path | None, objects: Objects, tools: Mapping[str, bool]
+    ) -> None:
+        """Start the sandbox and the checkers.
+
+        `folder` is that of the first record. The work folder is `given`, or else a new one in `folder`. `tools` are the
+        switches of `StepChecks`.
+
+        Raises:
+            SandboxUnavailable: the backend does not work here.
+            UsageError, StorageFull: raised by `copy_inputs` for the work folder.
+        """
+        self.work_dir = given or folder / "work"
+        self.ran: list[Ran] = []
+        """Every step that ran, in order."""
+        self.checker: Checker | None = None
+        self.checker_notice = ""
+        """A notice about the checkers for a person, usually empty."""
+        self.distributions = factory.template.python.distributions
+        """Name and version of the packages that the code can import beside the sources."""
+        self._factory = factory
+        with ExitStack() as opening:
+            self.work_dir.mkdir(parents=True, exist_ok=True)
+            opening.callback(os.close, in_use(folder))
+            self._beginning = Beginning.keep(given, folder, factory, objects)
+            opening.callback(self._beginning.forget)
+            self.sandbox = factory.start(self.work_dir)
+            opening.callback(self.sandbox.close)
+            if factory.backend == "docker":
+                self.distributions = tuple(packages_inside(self.sandbox))
+            if any(tools.values()):
+                self.checker = self._checks(tools)
+                opening.callback(self.checker.close)
+            self._closing = opening.pop_all()
+
+    def replay(self, request: str, *, calls: EpisodeCalls | None = None) -> Replay:
+        """Return a replay of scripts from the session's beginning. See `Replay`."""
+        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, calls=calls)
+
+    def close(self) -> None:
+        """End the sandbox and the checkers. Safe to call twice."""
+        self._closing.close()
+
+    def _checks(self, tools: Mapping[str, bool]) -> Checker:
+        from codenav.environments.checkers import StepChecks
+        from codenav.environments.checkers.mypy_runs import installed, untried
+
+        if tools["types"]:
+            self.checker_notice = untried(installed())
+        return StepChecks(
+            python=self._factory.template.python,
+            import_paths=self._factory.template.import_paths,
+            version=self.sandbox.info.python_version,
+            packages=self.distributions,
+            **tools,
+        )

@@ -1,0 +1,1 @@
+"""Pictures of tool graphs: what is shown, where, and in which format."""
