@@ -1,1 +1,1 @@
-"""The dense stage: a retriever trained on requests and what answered them: static vectors of words, with numpy alone."""
+"""The dense stage: a retriever trained on requests and what answered them. Static vectors, numpy alone."""
