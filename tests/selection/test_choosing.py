@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +156,7 @@ def test_what_is_written_is_no_longer_than_allowed() -> None:
 
 
 def test_a_model_that_fails_is_skipped_or_ends_the_work() -> None:
-    with ChatServer([Fault(401, "who are you?")] * 2) as server:
-        model = ChatModel("m", base_url=server.url)
+    with ChatServer([Fault(401, "who are you?")] * 2) as server, closing(ChatModel("m", base_url=server.url)) as model:
         skipping = ToolSelector(ToolSelection(), scorer=Fixed(*range(5)), rewriter=Rewriter(model))
         found = skipping.choose(TURNS, TOOLS)
         assert found.query == TURNS[-1].content and "the request was not written anew" in found.notes[0]
