@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-
-import pytest
+import itertools
+import runpy
 
 from codenav.core.execution import GIB, Outcome, Resources
 from codenav.sandboxes.launch import GUEST
 
-RUN = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
-from guest_budget import Budget
-budget, spent, lasted, made = Budget(), 0.0, 0.0, []
-for seconds, size, fork, copying in json.loads(sys.argv[2]):
-    snapshot = budget.allows(size)
-    cost = fork + copying if snapshot else 0.0
-    if snapshot:
-        budget.begin(size)
-    budget.step(seconds + cost, fork if snapshot else None, copying if snapshot else 0.0)
-    spent, lasted = spent + cost, lasted + seconds
-    made.append(snapshot)
-print(json.dumps([spent / lasted, made]))
-"""
 
-
-@pytest.fixture
-def budget(python):
+def play(steps):
     """Plays steps (seconds, size, cost of the fork, cost of copying); the share of the snapshots, and which were."""
+    budget = runpy.run_path(str(GUEST / "guest_budget.py"))["Budget"]()
+    spent, lasted, made = 0.0, 0.0, []
+    for seconds, size, fork, copying in steps:
+        snapshot = budget.allows(size)
+        cost = fork + copying if snapshot else 0.0
+        if snapshot:
+            budget.begin(size)
+        budget.step(seconds + cost, cost)
+        spent, lasted = spent + cost, lasted + seconds
+        made.append(snapshot)
+    return spent / lasted, made
 
-    def play(steps):
-        command = [python.executable, "-I", "-c", RUN, str(GUEST), json.dumps(steps)]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
-    return play
-
-
-@pytest.mark.parametrize("seconds", [1.0, 3.0, 60.0])
-@pytest.mark.parametrize(
-    ("size", "fork", "copying"),
-    [
+def test_long_steps_pay_less_than_a_tenth():
+    states = [
         (10 << 20, 0.001, 0.002),
         (100 << 20, 0.005, 0.06),
         (100 << 20, 0.024, 0.0),
@@ -49,33 +33,20 @@ def budget(python):
         (1 << 30, 0.05, 3.8),
         (16 << 30, 0.8, 11.0),
         (1 << 30, 0.2, 0.0),
-    ],
-)
-def test_long_steps_pay_less_than_a_tenth(budget, seconds, size, fork, copying):
-    share, _ = budget([(seconds, size, fork, copying)] * 200)
-    assert share < 0.1
+    ]
+    for seconds, state in itertools.product([1.0, 3.0, 60.0], states):
+        assert play([(seconds, *state)] * 200)[0] < 0.1, (seconds, state)
 
 
-def test_cheap_snapshots_are_made_before_every_step_however_short(budget):
-    _, made = budget([(0.001, 100 << 20, 0.005, 0.0)] * 50)
-    assert all(made)
-
-
-def test_dear_snapshots_are_made_again_when_enough_time_has_passed(budget):
-    _, made = budget([(1.0, 1 << 30, 0.007, 0.7)] * 60)
-    assert 2 <= sum(made) <= 8
-
-
-def test_a_state_that_was_cheap_and_becomes_dear_is_paid_for_afterwards(budget):
-    quick, heavy = (0.01, 1 << 30, 0.007, 0.0), (1.0, 1 << 30, 0.007, 0.7)
-    share, made = budget([(5.0, 1 << 20, 0.001, 0.0)] * 4 + [quick] * 5 + [heavy] * 40)
-    assert all(made[:9])
-    assert share < 0.1
-
-
-def test_a_large_state_that_shrinks_is_cheap_again(budget):
-    _, made = budget([(0.1, 4 << 30, 0.2, 0.0)] * 10 + [(0.01, 10 << 20, 0.001, 0.0)] * 10)
-    assert all(made[10:])
+def test_which_snapshots_are_made():
+    short, quick = (0.001, 100 << 20, 0.005, 0.0), (0.01, 1 << 30, 0.007, 0.0)
+    heavy, small = (1.0, 1 << 30, 0.007, 0.7), (5.0, 1 << 20, 0.001, 0.0)
+    assert all(play([short] * 50)[1]), "cheap ones before every step, however short"
+    assert 2 <= sum(play([heavy] * 60)[1]) <= 8, "dear ones again when enough time has passed"
+    share, made = play([small] * 4 + [quick] * 5 + [heavy] * 40)
+    assert all(made[:9]) and share < 0.1, "what was cheap and becomes dear is paid for afterwards"
+    _, made = play([(0.1, 4 << 30, 0.2, 0.0)] * 10 + [(0.01, 10 << 20, 0.001, 0.0)] * 10)
+    assert all(made[10:]), "a large state that shrinks is cheap again"
 
 
 def test_a_state_that_is_rewritten_is_not_copied_at_every_step(fresh):

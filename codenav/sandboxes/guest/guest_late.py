@@ -43,10 +43,8 @@ class Late:
             pipe.kept = self._kept
         return text
 
-    def new_pipes(self, old: list[Pipe]) -> list[Pipe]:
-        """Make and watch two pipes for the output of a step; the `old` ones are forgotten."""
-        for pipe in old:
-            self.forget(pipe)
+    def new_pipes(self) -> list[Pipe]:
+        """Make and watch two pipes for the output of a step."""
         made = [Pipe(self._limit), Pipe(self._limit)]
         for pipe in made:
             self._watch(pipe)

@@ -332,16 +332,6 @@ def data(pid: int) -> int:
         return 0
 
 
-def processor_time(pid: int) -> tuple[int, int]:
-    """The nanoseconds for which the first thread of a process ran, and for which it waited for a processor."""
-    try:
-        with open(f"/proc/{pid}/schedstat", "rb") as file:
-            ran, waited, _ = file.read().split()
-    except (OSError, ValueError):
-        return 0, 0
-    return int(ran), int(waited)
-
-
 def shared_dirty(pid: int) -> int:
     """The bytes that a process shares with copies of itself; walks its page tables."""
     return _rollup(pid)["Shared_Dirty"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from typing import TYPE_CHECKING
 
 import guest_linux
-from guest_frames import Message
 from guest_kernel import Kernel
 from guest_processes import Twin
+
+if TYPE_CHECKING:
+    from guest_state import State
 
 ENDING_SECONDS = 0.2
 """Time for the end of a process that the kernel has killed to be seen."""
@@ -23,7 +26,8 @@ LITTLE = 16
 class Memory:
     """A watch on the memory limit, besides the kernel's where that has a limit of its own."""
 
-    def __init__(self, config: Message) -> None:
+    def __init__(self, state: State) -> None:
+        self._state, config = state, state.config
         self._limit: int = config["limits"]["memory_bytes"]
         self.over_limit = f"over the limit of {self._limit >> 20} MiB"
         """The words for a message that the limit was exceeded."""
@@ -38,10 +42,10 @@ class Memory:
         self._dead: set[int] = set()
         self._lost_since = 0.0
 
-    def begin(self, frozen: list[Twin]) -> None:
+    def begin(self) -> None:
         """Forget what the kernel has killed until now."""
         self._kills = self._count_kills()
-        self._dead = _dead(frozen)
+        self._dead = _dead(self._state.frozen())
         self._lost_since = 0.0
 
     def killed(self) -> bool:
@@ -53,29 +57,36 @@ class Memory:
         if self.killed() and _dead([twin]) - self._dead:
             self._kills += 1
 
-    def killed_of_user(self, frozen: list[Twin], newest: Twin | None) -> bool:
+    def killed_of_user(self) -> bool:
         """True if the kernel has killed more than frozen copies since `begin`; False where that is not sure.
 
         Like `killed` it takes microseconds if the kernel has killed nothing; else up to `ENDING_SECONDS`, or a second.
         """
         if not self.killed():
             return False
-        made = frozen if newest is None or newest in frozen else [*frozen, newest]
-        if not all(twin.pid is not None or (twin in frozen and twin.exists()) for twin in made):
+        frozen = self._state.frozen()
+        if not all(twin.pid is not None or (twin in frozen and twin.exists()) for twin in self._copies()):
             return False
         until = time.monotonic() + ENDING_SECONDS
-        while self._count_kills() - self._kills > len(_dead(frozen) - self._dead):
+        while self._more_than_copies():
             if time.monotonic() > until:
                 return True
             time.sleep(0.005)
         return False
 
-    def over(self, frozen: list[Twin], newest: Twin | None) -> bool | None:
+    def over(self) -> bool | None:
         """True if user code is over its limit, or lost a part to the kernel `LOST_SECONDS` ago; None where far off.
 
-        False: with the frozen copies, of which the `newest` may be just being made, it may be too much: see `full`.
+        False: near the limit. A frozen copy is given up where it makes room.
         """
-        if self.descriptors and self.lost_one(frozen):
+        state = self._state
+        if state.crowded():
+            # Hundreds that fork would leave the supervisor no processor, and it waits for each that it looks into.
+            guest_linux.calm(state.others())
+            if self.descriptors:
+                # The kernel does.
+                return self._lost_one() or None
+        if self.descriptors and self._lost_one():
             return True
         pids = guest_linux.processes_inside()
         kernel = self._kernel.held(pids, self._limit)
@@ -83,37 +94,41 @@ class Memory:
             return True
         if guest_linux.resident_sum(pids, self._folders) + self._kernel.tables(pids) + kernel <= self._limit:
             return None
-        if newest is not None and newest.coming():
+        if state.newest is not None and state.newest.coming():
             # The copy cannot be told from user code yet.
             return None
-        if newest is not None and newest.pid is not None and newest not in frozen:
-            # A checkpoint that is just made: its request is not over.
-            frozen = [*frozen, newest]
-        if self._sum(frozen, pids)[0] + kernel > self._limit:
+        held, beside = self._sum(pids)
+        if held + kernel > self._limit:
             return True
-        # Buffers grow faster than pages.
-        return None if kernel > self._limit // LITTLE else False
+        if kernel > self._limit // LITTLE:
+            # Buffers grow faster than pages.
+            return None
+        # A copy of a small state would make no room for code that is about to go over its limit anyway.
+        if state.frozen() and held + beside + kernel > self._limit and beside > self._limit // LITTLE:
+            state.give_up_a_copy()
+            # The kernel may have killed the same one.
+            self.begin()
+        return False
 
-    def lost_one(self, frozen: list[Twin]) -> bool:
+    def _copies(self) -> list[Twin]:
+        """The frozen copies, with that of a checkpoint that is just made: its request is not over."""
+        frozen, newest = self._state.frozen(), self._state.newest
+        return frozen if newest is None or newest in frozen else [*frozen, newest]
+
+    def _more_than_copies(self) -> bool:
+        return self._count_kills() - self._kills > len(_dead(self._state.frozen()) - self._dead)
+
+    def _lost_one(self) -> bool:
         """True if the kernel has killed more than frozen copies, and `LOST_SECONDS` have gone by since."""
-        if self._count_kills() - self._kills <= len(_dead(frozen) - self._dead):
+        if not self._more_than_copies():
             self._lost_since = 0.0
             return False
         now = time.monotonic()
         self._lost_since = self._lost_since or now
         return now - self._lost_since > LOST_SECONDS
 
-    def full(self, frozen: list[Twin]) -> bool:
-        """True if one of the frozen copies must go: each costs what was rewritten since its fork.
-
-        None goes for little: a copy of a small state makes no room for code that is about to go over its limit anyway.
-        """
-        pids = guest_linux.processes_inside()
-        held, beside = self._sum(frozen, pids)
-        return held + beside + self._kernel.held(pids, self._limit) > self._limit and beside > self._limit // LITTLE
-
-    def _sum(self, frozen: list[Twin], pids: list[int]) -> tuple[int, int]:
-        known = [twin.pid for twin in frozen if twin.pid is not None]
+    def _sum(self, pids: list[int]) -> tuple[int, int]:
+        known = [twin.pid for twin in self._copies() if twin.pid is not None]
         others = [pid for pid in pids if pid not in known]
         held, beside = guest_linux.memory(others, known, self._folders)
         return held + self._kernel.tables(others), beside + self._kernel.tables(known)

@@ -37,7 +37,6 @@ class Worker:
         guest_linux.watch_end(pid)
         control.setblocking(False)
         self.unsent = b""
-        self._time = (0, 0)
         self.served = False
         """True once it has taken up a request: a fresh one may need long to import what it must."""
 
@@ -58,13 +57,6 @@ class Worker:
     def was_full(self) -> bool:
         """True if it ended for want of memory by itself."""
         return guest_linux.reap().get(self.pid) == FULL << 8
-
-    def slowdown(self) -> float:
-        """The time that it ran or waited for a processor, divided by the time that it ran, since the last call."""
-        ran, waited = guest_linux.processor_time(self.pid)
-        before, self._time = self._time, (ran, waited)
-        ran, waited = ran - before[0], waited - before[1]
-        return 1.0 + waited / ran if ran > 0 else 1.0
 
     def end(self) -> str:
         """A description of its end, such as `was killed by SIGKILL`."""

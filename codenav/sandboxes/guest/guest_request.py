@@ -8,15 +8,18 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guest_frames import Frames, Message, Violation
 from guest_linux import GONE_SECONDS
 from guest_output import Ends, Pipe
-from guest_processes import Twin, Worker
+from guest_processes import Twin
 from guest_relay import Relay
 from guest_schema import FROM_WORKER, agrees, trouble
 from guest_seal import TOKEN_BYTES
+
+if TYPE_CHECKING:
+    from guest_state import State
 
 GRACE_SECONDS = 0.3
 """Time between SIGINT and SIGKILL: at the timeout, and where the host has asked for an interrupt twice."""
@@ -60,16 +63,8 @@ class Request:
     would go on, and leave nobody a processor.
     """
 
-    def __init__(
-        self,
-        loop: Any,
-        worker: Worker,
-        over_memory: Callable[[], bool | None],
-        on_twin: Callable[[Twin], None],
-        crowded: Callable[[], bool],
-    ) -> None:
-        self._loop, self._worker, self._over_memory, self._on_twin = loop, worker, over_memory, on_twin
-        self._crowded = crowded
+    def __init__(self, loop: Any, state: State, on_twin: Callable[[Twin], None]) -> None:
+        self._loop, self._state, self._worker, self._on_twin = loop, state, state.worker, on_twin
         self._begun = self._granted = False
         self.outcome = ""
         self.reply: Message = {}
@@ -148,7 +143,7 @@ class Request:
         while not self.outcome:
             now = time.monotonic()
             if now >= deadline:
-                if self.interrupted or self._crowded():
+                if self.interrupted or self._state.crowded():
                     self.outcome = "timeout"
                     return
                 self.interrupted = True
@@ -158,7 +153,7 @@ class Request:
                 self.outcome = "busy"
                 return
             if now >= check:
-                over = self._over_memory()
+                over = self._state.memory.over()
                 if over:
                     self.outcome = "out_of_memory"
                     return
@@ -178,7 +173,7 @@ class Request:
 
     def _ask_for_time(self) -> None:
         """Ask the host, once, for the time that the end of a crowd takes."""
-        if not self._granted and self._crowded():
+        if not self._granted and self._state.crowded():
             self._granted = True
             self._loop.post({"op": "rebuilding", "seconds": GONE_SECONDS})
 

@@ -19,7 +19,7 @@ import guest_filter
 import guest_linux
 from guest_folder import Refused, WorkFolder
 from guest_frames import Frame, Frames, Message, Violation, encode, write_all
-from guest_state import State
+from guest_steps import Steps
 
 IDLE_CHECK_SECONDS = 0.5
 """Interval at which memory is summed between steps, where threads of the user may go on."""
@@ -39,7 +39,7 @@ class Supervisor:
         self._config: Message = {}
         self._next_check = 0.0
         self._folder = WorkFolder("")
-        self._state: State | None = None
+        self._steps: Steps | None = None
         self._waker: list[int] = []
         self.on_answer: Callable[[Message, bytes], None] | None = None
         """Called with the host's answers to calls of the step that runs."""
@@ -163,9 +163,9 @@ class Supervisor:
         while not self._inbox:
             self.pump(IDLE_CHECK_SECONDS)
             now = time.monotonic()
-            if self._state and not self._inbox and now >= self._next_check:
+            if self._steps and not self._inbox and now >= self._next_check:
                 self._next_check = now + IDLE_CHECK_SECONDS
-                self._state.check_idle()
+                self._steps.check_idle()
         return self._inbox.pop(0)
 
     def _read_host(self) -> None:
@@ -233,18 +233,18 @@ class Supervisor:
         if why:
             del config["filter"]
         self._folder = WorkFolder(config["work"])
-        self._state = State(self, config)
-        trouble = self._state.trouble()
+        self._steps = Steps(self, config)
+        trouble = self._steps.trouble()
         if trouble:
             self.send({"op": "failed", "why": trouble})
             return
         version = ".".join(str(part) for part in sys.version_info[:3])
         self.send({"op": "ready", "version": version, "unfiltered": why})
 
-    def _started(self) -> State:
-        if self._state is None:
+    def _started(self) -> Steps:
+        if self._steps is None:
             raise ValueError("not started")
-        return self._state
+        return self._steps
 
     def _answer_folder(self, message: Message, blob: bytes) -> None:
         try:
