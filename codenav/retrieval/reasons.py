@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable
 
 from codenav.core.blocks import BlockKind, CodeBlock, Hit
@@ -83,7 +84,7 @@ def _part(leaf: tree.Leaf, wholes: set[str], parts: set[str]) -> bool:
             begins = tuple(word.lower() for word in identifiers if len(word) >= analysis.MIN_PREFIX)
             return field == "text" and isinstance(leaf, tree.Words) and any(map(_starter(begins), wholes))
         case tree.Wildcard(_, pattern):
-            return any(glob(pattern.lower(), token) for token in wholes | parts)
+            return any(fnmatch.fnmatchcase(token, pattern.lower()) for token in wholes | parts)
         case tree.Regex(field, _):
             # Not matched again here: Python's engine can take forever for a pattern that the index matched at once.
             return field == "name"
@@ -98,26 +99,6 @@ def _starter(begins: tuple[str, ...]) -> Callable[[str], bool]:
 
 def _within(tokens: list[str], parts: set[str]) -> bool:
     return bool(tokens) and parts.issuperset(tokens)
-
-
-def glob(pattern: str, text: str) -> bool:
-    """True if a whole text matches a pattern of `*`, `?` and literals; takes time len(pattern) x len(text)."""
-    at = star = 0
-    mark = -1
-    position = 0
-    while position < len(text):
-        if at < len(pattern) and pattern[at] == "*":
-            mark, star = at, position
-            at += 1
-        elif at < len(pattern) and pattern[at] in ("?", text[position]):
-            at += 1
-            position += 1
-        elif mark >= 0:
-            star += 1
-            at, position = mark + 1, star
-        else:
-            return False
-    return not pattern[at:].strip("*")
 
 
 def edits(one: str, other: str) -> int:

@@ -18,7 +18,7 @@ import pytest
 from codenav.core.blocks import BlockKind, Change, CodeBlock, FileChange, FileRemoval, FileSkip, FileState
 from codenav.core.errors import IndexUnavailable, QueryTooLarge, StorageFull
 from codenav.retrieval import merges
-from codenav.retrieval.embedded import engine_files, generations
+from codenav.retrieval.embedded import engine, generations
 from codenav.retrieval.embedded.generations import build_lock
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import CHECKS, CheckRow, block, change, run_checks
@@ -187,7 +187,7 @@ def test_small_builds_are_gathered_before_the_engine_merges_them(index: Embedded
     most = 0
     for turn, path in enumerate(places):
         index.apply([change(path, block(f"turn_{turn}", path))])
-        sizes, deleted = engine_files.sizes(max(index.folder.glob("gen-*"), key=lambda place: int(place.name[4:])))
+        sizes, deleted = engine.sizes(max(index.folder.glob("gen-*"), key=lambda place: int(place.name[4:])))
         most = max(most, len(sizes))
         assert sum(sizes) == index.stats().blocks == index.search("*", limit=0).total
         assert not merges.crowded(sizes) and deleted <= merges.MAX_DELETED * (sum(sizes) + deleted)
@@ -220,7 +220,7 @@ def test_a_killed_build_leaves_the_old_state_and_its_leftovers_are_removed(index
 KILLED = """
 import os, sys
 from pathlib import Path
-from codenav.retrieval import engine, generations, merges
+from codenav.retrieval.embedded import generations
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
 
@@ -496,4 +496,4 @@ def test_a_query_of_over_64_kilobytes(index: EmbeddedIndex) -> None:
 def test_a_pattern_that_is_too_big_for_the_engine_is_told(index: EmbeddedIndex) -> None:
     result = index.search("first OR /.*a.{40}b/")
     assert [hit.name for hit in result] == ["first"]
-    assert "it is too large" in result.repairs[0]
+    assert "is too big for this index" in result.repairs[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from codenav.core.blocks import BlockKind, CodeBlock, FileChange
 from codenav.retrieval import analysis
 from codenav.retrieval.documents import worth
 from codenav.retrieval.embedded.index import EmbeddedIndex
-from codenav.retrieval.reasons import edits, glob
+from codenav.retrieval.reasons import edits
 from codenav.retrieval.self_check import block, change
 
 
@@ -161,18 +162,27 @@ def test_text_is_not_loaded_for_ranking(networkx_index: EmbeddedIndex) -> None:
     assert hit._block is not None
 
 
-def test_glob_and_edits() -> None:
-    assert all(
-        glob(*pair) for pair in [("*", ""), ("a*b?", "axxbc"), ("*a*a*", "aa"), ("", ""), ("a", "a"), ("??", "ab")]
-    )
-    assert not any(glob(*pair) for pair in [("a", "ab"), ("?", ""), ("*b", "ba"), ("a*b*c", "acb"), ("", "a")])
-    assert [edits(*pair) for pair in [("abc", "abc"), ("abc", "acb"), ("", "ab"), ("kitten", "sitting")]] == [
-        0,
-        1,
-        2,
-        3,
-    ]
-    assert not glob("*a" * 60, "a" * 50)
+def test_edits() -> None:
+    pairs = [("abc", "abc"), ("abc", "acb"), ("", "ab"), ("kitten", "sitting")]
+    assert [edits(*pair) for pair in pairs] == [0, 1, 2, 3]
+
+
+def test_calls_are_found_by_their_whole_and_their_last_name(tmp_path: Path) -> None:
+    index = EmbeddedIndex(tmp_path / "index", source="check")
+    called = {"one": ("np.linalg.norm", "Resize"), "two": (".fit", "self.resize"), "three": ()}
+    blocks = [replace(block(name, line=line), calls=calls) for line, (name, calls) in enumerate(called.items(), 1)]
+    index.apply([change("a.py", *blocks)])
+    for query, found in {
+        "calls:np.linalg.norm": ["one"],
+        "calls:norm": ["one"],
+        "calls:resize": ["one", "two"],
+        "calls:fit": ["two"],
+        "calls:self.resize": ["two"],
+        "calls:*size AND NOT calls:fit": ["one"],
+        "calls:linalg": [],
+        "calls:*": ["one", "two"],
+    }.items():
+        assert [hit.name for hit in index.search(query)] == found, query
 
 
 @pytest.mark.parametrize("query", ["entries of a ledger", "ledger entry"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,9 +16,8 @@ from typing import Any
 from codenav.core.blocks import CodeBlock, Frequencies
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
-from codenav.retrieval.embedded import engine_files, rows
+from codenav.retrieval.embedded import rows
 from codenav.retrieval.embedded.rows import Row
-from codenav.retrieval.embedded.terms import MAX_TERMS, Terms
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query.tree import Node
 from codenav.retrieval.reasons import Found
@@ -59,6 +58,19 @@ def schema() -> Any:
     for name in (WORTH, PRIOR):
         builder.add_float_field(name, fast=True)
     return builder.build()
+
+
+def sizes(place: Path) -> tuple[list[int], int]:
+    """The blocks of each segment, and the number of all that are deleted but still count in BM25."""
+    segments = _segments(place)
+    gone = [(segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments]
+    return [segment["max_doc"] - deleted for segment, deleted in zip(segments, gone, strict=True)], sum(gone)
+
+
+def _segments(place: Path) -> list[dict[str, Any]]:
+    """The engine's own account of an index, read from its files."""
+    found: list[dict[str, Any]] = json.loads((place / "meta.json").read_text(encoding="utf-8"))["segments"]
+    return found
 
 
 class Writer:
@@ -140,10 +152,7 @@ class Reader:
             index.config_reader(reload_policy="manual")
             self._searcher = index.searcher()
             self._schema = index.schema
-        self._size = engine_files.counted(place)
-        self._walked: set[str] = set()
-        self._terms: dict[str, Terms | None] = {}
-        self._lock = threading.Lock()
+        self._size = sum(segment["max_doc"] for segment in _segments(place))
         self._paths = paths
         self._rank = {number: rank for rank, (number, _) in enumerate(sorted(paths.items(), key=lambda item: item[1]))}
 
@@ -152,7 +161,7 @@ class Reader:
 
         Equal scores are ordered by path, first line and id; for that, all blocks that share the last score are fetched.
         """
-        translation = _Translation(self._schema, self._matching)
+        translation = _Translation(self._schema)
         with translated():
             query = translation.query(what)
         factor = PRIOR if described else WORTH
@@ -187,24 +196,6 @@ class Reader:
                     term = Query.term_query(self._schema, name, texts[name].partition(" ")[0])
                     lengths[name] = _length(term.explain(self._searcher, address).to_json())
         return lengths
-
-    def _matching(self, field: str, wildcard: str) -> list[str] | None:
-        """The terms of a field that match a wildcard; None if the engine shall find them itself.
-
-        It does so for the first pattern, since one walk takes less time than fetching the dictionary.
-        """
-        with self._lock:
-            if field not in self._walked:
-                self._walked.add(field)
-                return None
-            if field not in self._terms:
-                with translated():
-                    stands, mark = _place(field)
-                    counted: Any = self._searcher.terms_with_prefix(stands, mark, limit=MAX_TERMS + 1)
-                few = len(counted) <= MAX_TERMS
-                self._terms[field] = Terms(term.removeprefix(mark) for term, _ in counted) if few else None
-            terms = self._terms[field]
-        return terms.matching(wildcard) if terms else None
 
     def _ordered(self, hits: list[tuple[float, Any]], limit: int) -> list[int]:
         """Indices of the first `limit` hits by score, path, first line and id."""
@@ -297,13 +288,12 @@ def _term(field: str, token: str) -> tuple[str, str]:
 class _Translation:
     """A translation of a plan into the engine's queries."""
 
-    def __init__(self, schema: Any, matching: Callable[[str, str], list[str] | None]) -> None:
+    def __init__(self, schema: Any) -> None:
         import tantivy
 
         # One of these statements in each call of `query` would take as long as the calls: a search has hundreds.
         self._query, self._occur, self._unsigned = tantivy.Query, tantivy.Occur, tantivy.FieldType.Unsigned
         self._schema = schema
-        self._matching = matching
         self.refused: list[str] = []
         """Regular expressions that are too large for the engine; they match nothing."""
 
@@ -316,10 +306,7 @@ class _Translation:
             case plan.Sequence(field, tokens, slop):
                 return Query.phrase_query(schema, field, list(tokens), slop)
             case plan.Pattern(field, regex, wildcard):
-                terms = self._matching(field, wildcard) if wildcard[:1] in ("*", "?") else None
                 stands, mark = _place(field)
-                if terms is not None:
-                    return Query.term_set_query(schema, stands, [mark + term for term in terms])
                 if _BEGINNING.fullmatch(wildcard):
                     # The same walk as with a regular expression, without the 0.25 ms that one takes to compile.
                     return Query.fuzzy_term_query(schema, stands, mark + wildcard[:-1], 0, prefix=True)

@@ -25,7 +25,7 @@ from codenav.core.blocks import (
 )
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import merges, reranking, scale
-from codenav.retrieval.embedded import engine, engine_files, generations, rows
+from codenav.retrieval.embedded import engine, generations, rows
 from codenav.retrieval.embedded.generations import FileEntry, Manifest
 
 
@@ -282,7 +282,7 @@ class _Build:
     def _forget(self) -> None:
         """Drop deleted blocks when it is time for that, by writing again what is left."""
         manifest = self.manifest
-        sizes, deleted = engine_files.sizes(self.place)
+        sizes, deleted = engine.sizes(self.place)
         anew = deleted > merges.MAX_DELETED * (sum(sizes) + deleted)
         if anew or merges.crowded(sizes):
             first = 0 if anew else manifest.first_build
