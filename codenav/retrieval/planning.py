@@ -9,7 +9,7 @@ from codenav.core.blocks import BlockKind
 from codenav.retrieval import analysis, descriptions, documents
 from codenav.retrieval.plan import Between, Constant, Everything, Join, Match, Near, Pattern, Plan, Sequence, Weighted
 from codenav.retrieval.query import tree
-from codenav.retrieval.query.values import wildcard_regex
+from codenav.retrieval.query.regex import wildcard_regex
 from codenav.retrieval.stems import STOP
 
 NAME, NAME_PARTS, NAME_PREFIX = 6.0, 4.0, 2.0

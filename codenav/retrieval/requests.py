@@ -30,7 +30,7 @@ LEAST, MOST_PARTS = 3, 8
 
 _JOINING = frozenset({"and", "or"})
 """Words that a query leaves out between others, and says so."""
-_OPERATORS = frozenset({"NOT", "NEAR", "ADJ", "XOR"})
+_OPERATORS = frozenset({"NOT", "NEAR"})
 _STATEMENTS = frozenset({"def", "class", "from", "import"})
 """Words that begin a statement of code in a query, though not with a capital. Case never counts in a word."""
 _KNOWN = re.compile(r"\w+")

@@ -7,7 +7,6 @@ import re
 from codenav.retrieval.analysis import MAX_TOKEN
 from codenav.retrieval.query import regex as query_regex
 from codenav.retrieval.query import tree
-from codenav.retrieval.query.automaton import too_large, wildcards_too_large
 from codenav.retrieval.query.literals import Literals
 from codenav.retrieval.query.places import place_at
 from codenav.retrieval.query.tree import KEYWORD_FIELDS, Node, all_of, any_of
@@ -26,7 +25,7 @@ _RETURNS = re.compile(r"\s*->\s*([^:\n{]{1,200})[:{]?")
 _DEFINITION = re.compile(
     r"(?:export\s+|default\s+|pub\s+|async\s+){0,3}(?:def\s+(?=[^\W\d])|class\s+(?=[A-Z_]\w*\s*(?:[:({<]|\)|\Z|\s(?:AND|OR|NOT|extends|implements)\s))"
     r"|func\s+\([^()\n]{1,80}\)\s+(?=[^\W\d]\w*\()|(?:func|fn|function|struct|interface|trait|enum|impl)\s+(?=[^\W\d]\w*\s*[(<{]))"
-    r"(?!(?:AND|OR|NOT|NEAR|ADJ|XOR)\b)"
+    r"(?!(?:AND|OR|NOT|NEAR)\b)"
 )
 _FROM = re.compile(
     r"from\s+(?!(?:AND|OR|NOT)\b)([\w.]{1,200})\s+import\s+\(?\s*(?!(?:AND|OR|NOT)\b)((?:[^\W\d]\w*(?:\s+as\s+\w+)?\s*,?\s*){1,50})\)?"
@@ -147,7 +146,7 @@ class Clauses(Literals):
                 found.append(tree.Words(name or "text", tuple(piece.split("."))))
             else:
                 leading = piece.startswith((".", "[", "("))
-                found.append(self.pattern(tree.Regex(name or "text", piece), large=too_large(piece), leading=leading))
+                found.append(self.scanned(tree.Regex(name or "text", piece), leading=leading))
         return all_of(found)
 
     def spelled(self, name: str, words: list[str]) -> Node:
@@ -270,20 +269,12 @@ class Clauses(Literals):
                 found += more
         return [item for item in found if item]
 
-    def pattern(self, node: Node, *, large: bool, leading: bool) -> Node:
-        """Return a node that scans a dictionary, or `Nothing` if it is too large or there are too many."""
-        if large:
-            self.tell(f"the pattern {tree.render(node)[:60]} is too large for a search engine and was left out")
-            return tree.Nothing()
-        return self.scanned(node, leading=leading)
-
     def wildcard(self, name: str, pattern: str) -> Node:
         """Make a pattern of `*` and `?` over the tokens of a text field."""
         pattern = re.sub(r"\*[*?]*\*", lambda run: "*" + "?" * run.group().count("?"), pattern)
         if pattern == "*" and name in ("", "text", "name"):
             return tree.Everything()
-        large = wildcards_too_large(pattern.lower())
-        return self.pattern(tree.Wildcard(name or "text", pattern), large=large, leading=pattern.startswith(("*", "?")))
+        return self.scanned(tree.Wildcard(name or "text", pattern), leading=pattern.startswith(("*", "?")))
 
     def fuzzy(self, name: str, words: list[str], written: str) -> Node:
         """Make a fuzzy search for words within the `written` number of edits, or fewer if a word is short."""

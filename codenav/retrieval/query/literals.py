@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable
 
 from codenav.retrieval.query import places, tree
-from codenav.retrieval.query.automaton import wildcards_too_large
+from codenav.retrieval.query.fields import FURTHER_VALUE, block_kinds, continues, language
 from codenav.retrieval.query.repairs import normal
 from codenav.retrieval.query.tree import Node, all_of, any_of
-from codenav.retrieval.query.values import LANGUAGES, block_kinds, language, names_kind, regex_wildcards
 
 MAX_CLAUSES = 1024
 """The most words, phrases and patterns used: Lucene's limit, `indices.query.bool.max_clause_count`."""
@@ -22,20 +21,14 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _OPEN_END = re.compile(r"\s(?:AND|OR|NOT)\s|\Z")
 _NUMBER = r"[Ll]?(\d{1,9}|\*)"
 _LINES = re.compile(
-    rf"[\"']?([\[{{]?)\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*([\]}}]?)[\"']?(?=[\s)^]|\Z)"
-    rf"|[\"'\[]?{_NUMBER}[\"'\]]?(?=[\s)^,;]|\Z)|[\"']?([<>]=?)\s*(\d{{1,9}})[\"']?",
+    rf"[\"']?([\[{{]?)\s*([<>]=?)?\s*{_NUMBER}(?:\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER})?\s*([\]}}]?)[\"']?(?=[\s)^,;]|\Z)",
     re.IGNORECASE,
 )
-_LINES_GROUP = re.compile(rf"\(\s*{_NUMBER}\s*(?:TO|-|,|\.\.|:)\s*{_NUMBER}\s*\)", re.IGNORECASE)
 _BAD_LINES = re.compile(r"[\[{(][^\]})\n]{0,80}[\]})]|\S+")
 _LIST = re.compile(r"\[([^\[\]()\n]{0,400})\](?=[\s)^]|\Z)")
 _PATTERN = re.compile(r"/((?:[^/\\\n]|\\.){1,300})/(?=[\s)^]|\Z)")
-_MORE = re.compile(r"(?:\s*(?:,|\|\|?|&)\s*|\s+(?:OR|or|and)\s+)[\"']?([\w+#]{1,40})[\"']?(?=[\s),|&]|\Z)")
-_MORE_PATHS = re.compile(
-    r"(?:\s*,\s*|\s+(?:OR|or)\s+)[\"']?(?=[^\s:,()]*(?:[/*]|\.\w{1,5}[\"']?(?:[\s),]|\Z)))(?!\w+:)"
-)
+_MORE = re.compile(rf"(?:\s*(?:,|\|\|?|&)\s*|\s+(?:OR|or|and)\s+){FURTHER_VALUE}")
 _MORE_QUOTED = re.compile(r"\s+OR\s+\"([^\"\\]*)\"(?![~^])")
-_MORE_CALLS = re.compile(r"\s*,\s*([^\W\d][\w.:]*)(?=[\s),(]|\Z)(?!\s*:)")
 _CALL = re.compile(r"\(.*|\A[\s.@&]*(?:(?:await|new)\s+)*(?=\w)", re.DOTALL)
 """What people write around a name that is called; a star is a wildcard."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -122,15 +115,6 @@ class Literals:
         self.tell("a quote was not closed")
         return content
 
-    def lines_in_group(self) -> Node | None:
-        """Read a range of lines in parentheses, `(10 TO 80)`, which is not a group; None if there is none here."""
-        if not _LINES_GROUP.match(self.text, self.at):
-            return None
-        self.at += 1
-        node = self.lines()
-        self.at += self.text[self.at : self.at + 1] == ")"
-        return node
-
     def lines(self) -> Node:
         """Read the value of `lines:`: a range, a number or a comparison."""
         match = self.eat(_LINES)
@@ -140,20 +124,16 @@ class Literals:
             words = [word for word in re.findall(r"\w+", bad.group() if bad else "") if word.upper() != "TO"]
             self.spare += [tree.Words("text", (word[:40],)) for word in words[:8]]
             return tree.Nothing()
-        opening, low, high, closing, single, sign, number = match.groups()
+        opening, sign, low, high, closing = match.groups()
+        start = _line(low)
+        end = _line(high) if high else start
         if sign:
-            value = int(number)
-            if sign[0] == ">":
-                return tree.Lines(value + (sign == ">"), None)
-            return tree.Lines(None, max(value - (sign == "<"), 0))
-        if bool(opening) != (closing in ("]", "}")) and low:
-            self.tell("a range of lines lacks a bracket")
-        start, end = (_line(low), _line(high)) if low else (_line(single), _line(single))
-        if opening == "{" and start is not None:
-            start += 1
-        if closing == "}" and end is not None:
+            start, end = (start, None) if sign[0] == ">" else (None, start)
+        if start is not None:
+            start += opening == "{" or sign == ">"
+        if end is not None:
             # Lines are counted from 1, so an end of 0 matches nothing.
-            end = max(end - 1, 0)
+            end = max(end - (closing == "}" or sign == "<"), 0)
         if start is not None and end is not None and start > end:
             self.tell(f"lines:[{start} TO {end}] was read backwards")
             start, end = end, start
@@ -176,20 +156,9 @@ class Literals:
 
     def more(self, name: str) -> Iterable[Node]:
         """Read further values of the same field: `type: FUNCTION OR METHOD`, `file_path: a.py, b.py`."""
-        while self.alone:
-            begin = self.at
-            if name == "file_path" and self.eat(_MORE_PATHS):
-                yield self.literal(name)
-            elif name == "calls" and (match := _MORE_CALLS.match(self.text, self.at)):
-                self.at = match.start(1)
-                yield self.literal(name)
-            elif name in ("type", "language") and (match := _MORE.match(self.text, self.at)):
-                if not (names_kind(match[1]) if name == "type" else match[1].lower() in LANGUAGES):
-                    return
-                self.at = match.end()
-                yield self.valued(name, [(char, False) for char in match[1]])
-            else:
-                return
+        while self.alone and (match := _MORE.match(self.text, self.at)) and continues(name, match[1]):
+            begin, self.at = self.at, match.start(1)
+            yield self.literal(name)
             what = self.text[begin : self.at].strip()
             if not what.startswith((",", "|")):
                 self.tell(f"{what[:60]} was read as another value of {name}:")
@@ -200,13 +169,11 @@ class Literals:
         if match is None or (name == "file_path" and not re.search(r"[*+|()\[\]^$]|\\[.wd]", match[1])):
             return None
         self.at = match.end()
-        patterns = regex_wildcards(match[1].replace("\\/", "/"))
-        if patterns is None:
-            words = re.findall(r"\w{2,}", re.sub(r"\\\w", " ", match[1]))
-            patterns = ["*" + "*".join(words[:8]) + "*"] if words else []
-        shown = f"{name}:{patterns[0]}"[:60] if patterns else "nothing"
+        words = re.findall(r"\w+", re.sub(r"\\\w", " ", match[1]))[:8]
+        pattern = f"*{'*'.join(words)}*" if words else ""
+        shown = f"{name}:{pattern}"[:60] if pattern else "nothing"
         self.tell(f"{match.group()[:60]} was read as {shown}: {name} has wildcards, no regular expressions")
-        return any_of(self.valued(name, [(char, False) for char in pattern]) for pattern in patterns[:20])
+        return self.valued(name, [(char, False) for char in pattern])
 
     def literal(self, name: str) -> Node:
         """Read a value without quotes: up to white space or the parenthesis that closes the group."""
@@ -262,11 +229,7 @@ class Literals:
         """Make a pattern that is matched against whole values of a keyword field."""
         if pattern == "*" and name != "calls":
             return tree.Everything()
-        node = tree.Wildcard(name, pattern)
-        if wildcards_too_large(pattern):
-            self.tell(f"the pattern {pattern[:60]} is too large for a search engine and was left out")
-            return tree.Nothing()
-        return self.scanned(node, leading=False)
+        return self.scanned(tree.Wildcard(name, pattern), leading=False)
 
     def path(self, written: str) -> Node:
         """Make a node of a path or of a pattern of paths, perhaps with line numbers behind it.

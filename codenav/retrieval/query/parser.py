@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from codenav.core.errors import QueryTooLarge
 from codenav.retrieval.query import tree
@@ -81,13 +80,10 @@ def _beside(node: Node) -> str:
 
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
-_BETWEEN = re.compile(r"NEAR(?:[/~](\d{1,3}))?(?=\s)|ADJ(?=\s)|XOR(?=\s)")
+_NEAR = re.compile(r"NEAR(?:[/~](\d{1,3}))?(?=\s)")
 _SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE | re.ASCII)
 _FILLER = re.compile(r"(and|or)(?=\s+\S)", re.IGNORECASE)
 _SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*?\\/]))|[+!](?=[+!-]{0,3}\d)")
-_MEMBER = re.compile(
-    r"\b(?:(?:method|function|func|def)\s*:|(?:type|kind)\s*[:=]\s*\(?(?:method|function)\b)", re.IGNORECASE
-)
 _OPENING = re.compile(r"[(\s]+")
 _PREFIX = re.compile(r"[rbfuRBFU]{1,2}(?=[\"'])")
 
@@ -137,11 +133,6 @@ class _Parser(Clauses):
         """True if the clause just read is required next to others: `class: Loader fast`."""
         self.either = False
         """True once an `OR` was read."""
-
-    @cached_property
-    def has_member(self) -> bool:
-        """True if the query asks for a function or a method."""
-        return bool(_MEMBER.search(self.text))
 
     def whole(self) -> Node:
         node = self.expression("", 0)
@@ -225,7 +216,7 @@ class _Parser(Clauses):
 
     def clause(self, run: _Run, name: str, depth: int) -> None:
         never = must = False
-        between = self.eat(_BETWEEN) if run.may else None
+        between = self.eat(_NEAR) if run.may else None
         while self.rest():
             small = _SMALL.match(self.text, self.at)
             if self.eat(_NOT):
@@ -252,16 +243,14 @@ class _Parser(Clauses):
             (run.never if never else run.must if must else run.may).append(node)
 
     def near(self, between: re.Match[str], left: Node, right: Node) -> Node:
-        """Combine two clauses with `NEAR`, `ADJ` or `XOR` between them."""
+        """Combine two clauses with `NEAR` between them."""
         word = between.group()
         phrases = (tree.Words, tree.Phrase)
-        if word == "XOR" or not (
-            isinstance(left, phrases) and isinstance(right, phrases) and left.field == right.field
-        ):
+        if not (isinstance(left, phrases) and isinstance(right, phrases) and left.field == right.field):
             self.either = True
             self.tell(f"{word} was read as OR")
             return any_of([left, right])
-        slop = 0 if word == "ADJ" else min(int(between[1] or NEAR_SLOP), 100)
+        slop = min(int(between[1] or NEAR_SLOP), 100)
         node = tree.Phrase(left.field, left.words + right.words, slop)
         self.tell(f"{word} was read as {tree.render(node)[:80]}")
         return node
@@ -271,9 +260,6 @@ class _Parser(Clauses):
         if defines:
             self.alone = self.required = True
             kinds = DEFINING[defines[1].lower()]
-            if kinds == ("CLASS",) and self.has_member:
-                self.tell(f"{defines[1]}: beside a method was read as a word: a method's text names its class")
-                return self.value("text")
             said = " or ".join(kinds)
             self.tell(f"{defines[1]}: was read as the name of a {said}")
             return all_of([any_of(tree.Value("type", kind) for kind in kinds), self.value("name")])
@@ -313,8 +299,6 @@ class _Parser(Clauses):
         return bool(FIELD.match(self.text, self.at))
 
     def group(self, name: str, depth: int) -> Node:
-        if name == "lines" and (node := self.lines_in_group()):
-            return node
         self.at += 1
         if depth >= MAX_PARENTHESES:
             self.eat(_OPENING)

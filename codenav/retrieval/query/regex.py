@@ -1,4 +1,4 @@
-"""Translation of regular expressions to the dialect that all stores share, with a limit on their size.
+"""Translation of regular expressions to the dialect that all stores share.
 
 An index contains identifiers (runs of letters, digits and `_`, in lower case), and a pattern is matched against a
 whole identifier. So white space and punctuation in a pattern separate identifiers: `def\\s+get_\\w+\\(` is two
@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from codenav.retrieval.query.automaton import too_large
-
 MAX_LENGTH = 300
 """Characters of a pattern as written. Elasticsearch refuses regular expressions of over 1,000 characters, and the
 translation can be three times as long."""
+MAX_REPEATS = 100
+"""The largest number of a counted repetition. What is too large for an engine for another reason it refuses itself."""
 
 
 class Beyond(Exception):
@@ -34,13 +34,24 @@ def patterns(written: str) -> list[list[str]]:
     """Alternatives, each a list of patterns for identifiers side by side; a pattern may contain `|` itself.
 
     Raises:
-        Beyond: the pattern has no translation to the common dialect, or is too large.
+        Beyond: the pattern has no translation to the common dialect, or is too long.
     """
     if len(written) > MAX_LENGTH:
         raise Beyond(f"it has over {MAX_LENGTH} characters")
     parts = _parts(written)
     alternatives = _alternatives(parts) if any(part.kind == "gap" for part in parts) else [parts]
     return [pieces for alternative in alternatives if (pieces := _pieces(alternative))]
+
+
+def wildcard_regex(pattern: str) -> str:
+    """Translate a wildcard pattern into a regular expression of the common dialect for whole tokens."""
+    parts = re.findall(r"\\.|[*?]|[^*?\\]+", pattern, re.DOTALL)
+    return "".join({"*": ".*", "?": "."}.get(part) or literal_regex(part.removeprefix("\\")) for part in parts)
+
+
+def literal_regex(text: str) -> str:
+    """The regular expression for a literal text; characters that engines escape differently become `.`."""
+    return re.sub(r'["@<>]', ".", re.sub(r"[.+*?()|\[\]{}^$#&~\\]", lambda match: "\\" + match.group(), text))
 
 
 def literal(pattern: str) -> bool:
@@ -202,6 +213,8 @@ def _pieces(parts: list[_Part]) -> list[str]:
                 continue
             if before not in ("atom", "close"):
                 raise Beyond("it repeats nothing" if before != "repeat" else "it repeats a repetition")
+            if any(int(number) > MAX_REPEATS for number in re.findall(r"\d+", part.text)):
+                raise Beyond(f"it repeats over {MAX_REPEATS} times")
             current.append(part.text)
         else:
             depth += (part.kind == "open") - (part.kind == "close")
@@ -213,8 +226,4 @@ def _pieces(parts: list[_Part]) -> list[str]:
         raise Beyond("it is not well formed")
     joined = ["".join(piece) for piece in pieces]
     said = [piece for piece in joined if re.sub(r"[.*+?]|\{[\d,]*\}", "", piece)]
-    found = said or [piece for piece in joined if piece][:1]
-    for piece in found:
-        if too_large(piece):
-            raise Beyond("it is too large")
-    return found
+    return said or [piece for piece in joined if piece][:1]

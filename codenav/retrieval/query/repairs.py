@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -37,7 +38,6 @@ _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])[ \t]+(?=[^\s])(?!(?:AND|OR|NOT
 _FLAGS = re.compile(r"\A\s*\(\?[aimsux]{1,6}\)")
 _OPERATOR = re.compile(r"(?:\A|\s)(?:AND|OR|NOT|&&|\|\|)(?=\s|\Z)")
 _PROSE = re.compile(r"[\w\s.,'?!-]+")
-_KEY = re.compile(r"[\"'](\w+)[\"']\s*:\s*")
 
 
 def cleaned(text: str) -> tuple[str, list[str]]:
@@ -78,21 +78,21 @@ def _json(text: str, told: list[str]) -> str:
     inner = text.strip()
     if len(inner) > 4000 or not (inner.startswith("{") and inner.endswith("}")):
         return text
-    keys = [key.lower() for key in _KEY.findall(inner)]
+    try:
+        read = json.loads(inner)
+    except (ValueError, RecursionError):
+        return text
     fields = {*TEXT_FIELDS, *KEYWORD_FIELDS, *ALIASES, "lines", "query", "q"}
-    if not keys or not set(keys) <= fields or "{" in inner[1:]:
+    if not read or not all(
+        name.lower() in fields and isinstance(value, str | int | list) for name, value in read.items()
+    ):
         return text
     told.append("a JSON object was read as its fields, with AND")
-    parts = re.split(r",\s*(?=[\"']\w+[\"']\s*:)", inner[1:-1])
-    read = []
-    for part in parts:
-        match = _KEY.match(part.strip())
-        if match:
-            name = "text" if match[1].lower() in ("query", "q") else match[1]
-            value = part.strip()[match.end() :]
-            whole = re.fullmatch(r"[\"']([^\"']*)[\"']", value)
-            read.append(f"{name}:({whole[1]})" if whole and name.lower() != "type" else f"{name}:{value}")
-    return " AND ".join(read)
+    return " AND ".join(
+        f"{'text' if name.lower() in ('query', 'q') else name}:"
+        + (f"({value})" if isinstance(value, str) else json.dumps(value))
+        for name, value in read.items()
+    )
 
 
 def _unquoted(text: str, told: list[str]) -> str:

@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codenav.retrieval.query.fields import FIELD
+from codenav.retrieval.query.fields import FIELD, FURTHER_VALUE, continues
 from codenav.retrieval.query.fields import KEYWORD_FIELDS as KEYWORD_FIELDS
 from codenav.retrieval.query.fields import TEXT_FIELDS as TEXT_FIELDS
 from codenav.retrieval.query.places import place_at
-from codenav.retrieval.query.values import LANGUAGES, names_kind
 
-OPERATORS = ("AND", "OR", "NOT", "NEAR", "ADJ", "XOR")
+OPERATORS = ("AND", "OR", "NOT", "NEAR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A regular expression for a whole identifier, in the dialect of `query_regex`."""
+    """A regular expression for a whole identifier, in the dialect of `regex.py`."""
 
     field: str
     pattern: str
@@ -290,12 +289,8 @@ def _goes_on(before: str, text: str) -> bool:
             return True
         text = text.strip('"')
     field = re.search(r'\b(type|language|file_path):(?:"(?:[^"\\]|\\.)*"|(?:\\.|[^\s\\()])+)\Z', before)
-    if field is None:
-        return False
-    if field[1] == "file_path":
-        return bool(re.match(r"[^\s:,()]*(?:[/*]|\.\w{1,5}(?:\s|\Z))", text))
-    first = text.split(" ", 1)[0]
-    return names_kind(first) if field[1] == "type" else first.lower() in LANGUAGES
+    further = re.match(FURTHER_VALUE, text)
+    return bool(field and further and continues(field[1], further[1]))
 
 
 def _beside(text: str) -> str:
