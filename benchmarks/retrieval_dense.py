@@ -33,15 +33,13 @@ from codenav.core.config import home
 from codenav.core.errors import CodeNavError
 from codenav.core.protocols import Encoder
 from codenav.retrieval.dense import training
-from codenav.retrieval.dense.encoder import StaticEncoder
+from codenav.retrieval.dense.block_vectors import text_of
 from codenav.retrieval.dense.examples import Examples
 from codenav.retrieval.dense.files import Retriever, read
-from codenav.retrieval.dense.opening import dense_index
-from codenav.retrieval.dense.stage import DenseIndex
-from codenav.retrieval.dense.texts import text_of
+from codenav.retrieval.dense.stage import DenseIndex, dense_index
 from codenav.retrieval.dense.training import Prepared
-from codenav.retrieval.dense.words import WordVectors
-from codenav.retrieval.encoders.opening import open_encoder
+from codenav.retrieval.dense.words import StaticEncoder, WordVectors
+from codenav.retrieval.encoders import open_encoder
 from codenav.toolgraph.retrievers import train_retriever
 
 TRAINED, ALONE = "codenav with a trained retriever", "its vectors alone"

@@ -26,7 +26,7 @@ from corpus import copy_corpus
 import codenav
 from codenav.core.blocks import CodeBlock
 from codenav.core.protocols import Index
-from codenav.retrieval import analysis, scale
+from codenav.retrieval import analysis, planning
 from codenav.retrieval.source_index import SourceIndex, as_index
 
 GROUPS = (
@@ -91,7 +91,7 @@ def times(indexes: Sequence[SourceIndex], queries: Sequence[str]) -> tuple[float
         for ask, taken in (((index.search for index in indexes), apart), ((both.search,), together)):
             spent = 0.0
             for search in ask:
-                scale._understood.cache_clear()
+                planning._understood.cache_clear()
                 begun = time.process_time()
                 search(query, limit=13)
                 spent += time.process_time() - begun

@@ -1,14 +1,29 @@
-"""The plan for a parsed query."""
+"""A query as every index understands it: parsed, with the plan of its search."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from codenav.core.blocks import BlockKind
 from codenav.retrieval import analysis, descriptions, documents
-from codenav.retrieval.plan import Between, Constant, Everything, Join, Match, Near, Pattern, Plan, Sequence, Weighted
+from codenav.retrieval.plan import (
+    Best,
+    Between,
+    Constant,
+    Everything,
+    Join,
+    Match,
+    Near,
+    Pattern,
+    Plan,
+    Sequence,
+    Weighted,
+)
 from codenav.retrieval.query import tree
+from codenav.retrieval.query.parser import Query, parse
 from codenav.retrieval.query.regex import wildcard_regex
 from codenav.retrieval.stems import STOP
 
@@ -33,6 +48,51 @@ _WORTH: dict[str, tuple[tuple[str, float], ...]] = {
     "signature": (("signature", 1.0), ("signature_parts", 0.5)),
     "doc": (("doc_parts", 1.0),),
 }  # fmt: skip
+
+
+Term = tuple[str, str]
+"""A field and a token."""
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A query as every index understands it."""
+
+    read: Query
+    plan: Plan
+    words: tuple[str, ...]
+    """The words that describe what is looked for; fewer than two name it."""
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The terms that the plan scores by their frequency."""
+        return tuple(dict.fromkeys(terms(self.plan)))
+
+    @property
+    def described(self) -> bool:
+        """True if the query describes what it looks for."""
+        return len(self.words) > 1
+
+    @property
+    def again(self) -> bool:
+        """True if its first hits are looked at again."""
+        return self.described or self.read.plain
+
+
+def understood(query: str, kinds: Collection[BlockKind] | None = None, *, near: bool = True) -> Understood:
+    """A query, read and planned; kept for the next index that asks. `near`: see `plan`.
+
+    Raises:
+        QueryTooLarge: the query has over 64 KB.
+    """
+    return _understood(query, None if kinds is None else frozenset(kinds), near)
+
+
+@lru_cache(maxsize=8)
+def _understood(query: str, kinds: frozenset[BlockKind] | None, near: bool) -> Understood:
+    read = parse(query)
+    what = plan(read.tree, kinds=kinds, plain=read.plain, near=near)
+    return Understood(read, what, descriptions.words(read.tree))
 
 
 def plan(
@@ -240,3 +300,20 @@ def _together(children: Iterable[tree.Node]) -> tuple[Plan, ...]:
 def _as_name(run: list[str]) -> list[Plan]:
     """The clauses for words as one identifier, `load_model` or `LoadModel`, both in lower case."""
     return [Match("name", joint.join(run)[: analysis.MAX_TOKEN]) for joint in ("_", "")]
+
+
+def terms(what: Plan) -> Iterator[Term]:
+    """The terms that a plan scores by their frequency; some come twice."""
+    match what:
+        case Match(field, token):
+            yield field, token
+        case Sequence(field, tokens):
+            yield from ((field, token) for token in tokens)
+        case Weighted(part):
+            yield from terms(part)
+        case Join(required, optional):
+            for part in (*required, *optional):
+                yield from terms(part)
+        case Best(parts):
+            for part in parts:
+                yield from terms(part)

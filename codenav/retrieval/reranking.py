@@ -7,12 +7,12 @@ an index holds none. Reranking the first 30 gives the same first ten as comparin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock, SearchResult
 from codenav.retrieval import analysis, documents, meaning
+from codenav.retrieval.planning import Understood
 from codenav.retrieval.reasons import Found
-from codenav.retrieval.scale import Understood
 from codenav.retrieval.stems import STOP
 
 WINDOW = 30
@@ -27,9 +27,21 @@ DIGITS = 5
 """Significant digits of a score; what is equal in them is ordered by path, line and id."""
 
 
-def wanted(limit: int) -> int:
-    """The number of hits to fetch so that `limit` of them are left."""
-    return max(limit, WINDOW) + WINDOW if limit > 0 else limit
+FoundHits = tuple[Sequence[Found], int, Sequence[str]]
+"""The hits of an engine, the number of all that match, and sentences on what it left out."""
+NONE: FoundHits = ((), 0, ())
+
+
+def search_result(
+    query: str, asked: Understood, limit: int, *, near: bool, find: Callable[[int], FoundHits]
+) -> SearchResult:
+    """The result of a search of one index, looked at again where the query is of plain words."""
+    hits, total, told = find(max(limit, WINDOW) + WINDOW if asked.again and limit > 0 else limit)
+    if asked.again:
+        hits = again(asked, hits, near=near)[: max(limit, 0)]
+    return SearchResult(
+        query, hits=list(hits), total=total, read_as=asked.read.read_as, repairs=(*asked.read.repairs, *told)
+    )
 
 
 def again(asked: Understood, hits: Sequence[Found], *, near: bool) -> list[Found]:

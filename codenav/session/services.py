@@ -14,11 +14,10 @@ from codenav.core.protocols import Encoder, Index, Ranker
 from codenav.core.system.closing import Closing
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments.ranking import Ranking
-from codenav.retrieval.encoders.opening import open_encoder
-from codenav.retrieval.selection.choosing import EncoderScorer, Scorer, ToolSelector
+from codenav.retrieval.encoders import open_encoder
+from codenav.retrieval.selection.choosing import EncoderScorer, Rewriter, Scorer, ToolSelector, prompt_of
 from codenav.retrieval.selection.rankers import Chain, RerankRanker, Rewritten
 from codenav.retrieval.selection.rerank import RerankServer
-from codenav.retrieval.selection.rewriting import Rewriter, prompt_of
 from codenav.retrieval.source_index import SourceIndex, as_index
 from codenav.session.episode import Episode
 
@@ -85,7 +84,7 @@ class Services(Closing):
         """Return the indexes as one, which finds by meaning too if there is an encoder."""
         if self.encoder is None:
             return as_index(indexes)
-        from codenav.retrieval.dense.opening import dense_index
+        from codenav.retrieval.dense.stage import dense_index
 
         return dense_index(indexes, self.encoder, retriever=self._retriever, weights=self._weights, tell=self._tell)
 

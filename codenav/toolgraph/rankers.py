@@ -7,7 +7,7 @@ from functools import partial
 
 from codenav.core.traces import Trace
 from codenav.retrieval import requests
-from codenav.retrieval.scale import understood
+from codenav.retrieval.planning import understood
 from codenav.retrieval.source_index import SourceIndex
 from codenav.retrieval.stems import stems
 from codenav.toolgraph.folders import Known, Learnt

@@ -23,9 +23,8 @@ from codenav.indexers.build import Progress
 from codenav.navigation.verbs import opened
 from codenav.retrieval import requests
 from codenav.retrieval.dense import files, making
-from codenav.retrieval.dense.examples import Examples, check
-from codenav.retrieval.dense.lures import lures_of
-from codenav.retrieval.dense.texts import text_of
+from codenav.retrieval.dense.block_vectors import text_of
+from codenav.retrieval.dense.examples import Examples, check, lures_of
 from codenav.retrieval.encoders.tuning import TuningSettings, check_folders
 from codenav.retrieval.source_index import Notice, On, SourceIndex
 from codenav.toolgraph.base_encoders import tune_base

@@ -17,7 +17,7 @@ from ranking_servers import Change, RankingServer, Reply
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import Cancelled, Unavailable, UsageError
 from codenav.core.system.json_service import JsonService
-from codenav.retrieval.encoders.opening import open_encoder
+from codenav.retrieval.encoders import open_encoder
 from codenav.retrieval.encoders.server import BATCH, EmbeddingServer
 
 TEXTS = ["order two mugs", "list the products", "delete a user", "mugs to order"]

@@ -12,12 +12,11 @@ import pytest
 from encoder_models import random_weights, tiny_model
 
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.retrieval.encoders import open_encoder
 from codenav.retrieval.encoders.bert import Bert, Shape
 from codenav.retrieval.encoders.directory import ModelDirectory
-from codenav.retrieval.encoders.onnx_file import write_onnx
-from codenav.retrieval.encoders.opening import open_encoder
 from codenav.retrieval.encoders.sentence import bert_of, tokenizer_of
-from codenav.retrieval.encoders.weights import read_weights, write_weights
+from codenav.retrieval.encoders.weights import read_weights, write_onnx, write_weights
 
 WORDS = ["order", "two", "mugs", "list", "the", "products", "delete", "a", "user"]
 TEXTS = ["order two mugs", "list the products", "", "delete a user " * 20, "unknownword"]

@@ -12,8 +12,8 @@ import pytest
 from encoder_models import tiny_model
 
 from codenav.core.errors import Unavailable, UsageError
+from codenav.retrieval.encoders import open_encoder
 from codenav.retrieval.encoders.directory import ModelDirectory
-from codenav.retrieval.encoders.opening import open_encoder
 from codenav.retrieval.encoders.tuning import Pair, TuningSettings, _slope, _Tuner, tune
 
 ACTS = ["order", "list", "delete", "update", "rate", "share"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from codenav.core.blocks import FileState
-from codenav.retrieval.elastic.schema import ROLE
-from codenav.retrieval.elastic.state import FileEntry, file_lines, read_files
+from codenav.retrieval.elastic.lines import ROLE, FileEntry, file_lines, read_files
 
 
 def test_states_are_read_back_also_those_without_inodes() -> None:

@@ -18,7 +18,7 @@ from codenav.core.blocks import BlockKind, FileChange, FileRemoval, FileSkip, Fi
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable, NotFound
 from codenav.core.protocols import Store, WritableIndex
-from codenav.retrieval.elastic import names
+from codenav.retrieval.elastic import indices
 from codenav.retrieval.elastic.bulk import actions
 from codenav.retrieval.elastic.lines import lines, removals
 from codenav.retrieval.elastic.store import ElasticsearchStore
@@ -135,7 +135,7 @@ def test_every_key_has_a_legal_name_of_its_own(store: ElasticsearchStore, key: s
 
 def test_names_differ_where_keys_do() -> None:
     keys = ["a", "A", "a ", "a-", "A-", "locks", "Locks", "a.", "ä", "ö"]
-    assert len({names.alias_of(key) for key in keys}) == len(keys)
+    assert len({indices.alias_of(key) for key in keys}) == len(keys)
 
 
 def test_the_catalogue(store: ElasticsearchStore) -> None:

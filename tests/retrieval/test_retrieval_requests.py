@@ -11,9 +11,9 @@ from codenav.core.blocks import BlockKind, SearchResult
 from codenav.retrieval import descriptions, documents, stems
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.plan import Best
+from codenav.retrieval.planning import terms
 from codenav.retrieval.query.parser import MAX_BYTES, parse
 from codenav.retrieval.requests import MOST_PARTS, MOST_WORDS, as_words, parts, search
-from codenav.retrieval.scale import terms
 from retrieval.conftest import shop_tools
 from retrieval.queries import ALL
 from retrieval.test_retrieval_query_any_text import ODD, any_text, damaged, odd, pasted, paths

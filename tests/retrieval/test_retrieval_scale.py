@@ -11,7 +11,7 @@ import codenav
 from codenav.core.blocks import BlockKind, CodeBlock, FileChange, FileRemoval, IndexStats, SearchResult
 from codenav.core.errors import IndexUnavailable, QueryTooLarge
 from codenav.core.protocols import Index
-from codenav.retrieval import scale
+from codenav.retrieval import planning
 from codenav.retrieval.combined import CombinedIndex
 from codenav.retrieval.embedded import rows
 from codenav.retrieval.embedded.index import EmbeddedIndex
@@ -133,9 +133,9 @@ def test_every_length_is_told_whatever_the_first_block_holds(tmp_path: Path, nam
 
 
 def test_what_a_query_scores_by_frequency() -> None:
-    terms = scale.understood("merge AND type:FUNCTION AND calls:sort NOT union").terms
+    terms = planning.understood("merge AND type:FUNCTION AND calls:sort NOT union").terms
     assert {token for _, token in terms} == {"merge"}
-    assert scale.understood("load*~ OR *x* OR lines:[1 TO 2]").terms == (("name_prefixes", "load"),)
+    assert planning.understood("load*~ OR *x* OR lines:[1 TO 2]").terms == (("name_prefixes", "load"),)
 
 
 class Foreign:

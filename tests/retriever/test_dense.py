@@ -16,12 +16,11 @@ from codenav.core.blocks import BlockKind
 from codenav.core.errors import Unavailable
 from codenav.retrieval import requests
 from codenav.retrieval.dense import block_vectors
-from codenav.retrieval.dense.encoder import StaticEncoder
 from codenav.retrieval.dense.files import Retriever
 from codenav.retrieval.dense.fitting import Weights
 from codenav.retrieval.dense.memory import Memory
-from codenav.retrieval.dense.opening import dense_index
-from codenav.retrieval.dense.stage import DenseIndex
+from codenav.retrieval.dense.stage import DenseIndex, dense_index
+from codenav.retrieval.dense.words import StaticEncoder
 from codenav.retrieval.source_index import SourceIndex, remove_index, vectors_dir
 
 CODE = '''\

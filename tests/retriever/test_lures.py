@@ -12,7 +12,7 @@ from codenav.agents.models import FunctionModel
 from codenav.core.errors import CodeNavError, ModelFailed, ModelUnreachable
 from codenav.core.messages import Completion, Message
 from codenav.retrieval.dense import making
-from codenav.retrieval.dense.lures import EACH, GIVEN_UP, lures_of
+from codenav.retrieval.dense.examples import EACH, GIVEN_UP, lures_of
 from codenav.retrieval.dense.training import Prepared
 from codenav.retrieval.dense.words import WordVectors
 

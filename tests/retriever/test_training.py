@@ -10,9 +10,8 @@ from codenav.core.errors import UsageError
 from codenav.retrieval.dense import fitting, making, training
 from codenav.retrieval.dense.examples import Examples
 from codenav.retrieval.dense.fitting import Held, Weights
-from codenav.retrieval.dense.lexical import Lexical
 from codenav.retrieval.dense.memory import Memory
-from codenav.retrieval.dense.training import Bag
+from codenav.retrieval.dense.training import Bag, Lexical
 from codenav.retrieval.dense.words import WordVectors, tokens
 
 

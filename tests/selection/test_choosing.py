@@ -19,10 +19,9 @@ from codenav.core.config import load_config
 from codenav.core.errors import ModelFailed, ModelRefused, Unavailable, UsageError
 from codenav.core.messages import Message
 from codenav.core.tool_selection import ToolSelection
-from codenav.retrieval.encoders.opening import open_encoder
-from codenav.retrieval.selection.choosing import Choice, EncoderScorer, ToolSelector
+from codenav.retrieval.encoders import open_encoder
+from codenav.retrieval.selection.choosing import Choice, EncoderScorer, Rewriter, ToolSelector, prompt_of
 from codenav.retrieval.selection.rerank import RerankServer
-from codenav.retrieval.selection.rewriting import Rewriter, prompt_of
 from codenav.session.services import Services
 
 TOOLS = [

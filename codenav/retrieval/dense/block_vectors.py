@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -14,15 +15,32 @@ from pathlib import Path
 
 import numpy as np
 
-from codenav.core.blocks import BlockKind
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.errors import CodeNavError
 from codenav.core.protocols import Encoder, Index
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.locks import held
 from codenav.core.traces import callable_name
 from codenav.retrieval import documents
-from codenav.retrieval.dense.texts import text_of
 from codenav.retrieval.dense.words import Floats
+
+LONGEST = 4_000
+"""Characters of a docstring that are read. The description comes first; what is further down tells less."""
+
+_TOOL_END = re.compile(r"^(?:Returns|Raises|Example):\s*$", re.MULTILINE)
+_TOOL_LINE = re.compile(r"^Tool '.*$", re.MULTILINE)
+_HEADINGS = re.compile(r"^Args:\s*$|: no description\.$|^\s*>>>.*$|^[-=~]{3,}$", re.MULTILINE)
+_SIGNATURE = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+|\bself\b|\bcls\b")
+
+
+def text_of(block: CodeBlock) -> str:
+    """The text of a block. What the stub of every tool has says nothing about one, and is left out."""
+    said = block.docstring[:LONGEST]
+    if block.kind is BlockKind.TOOL:
+        said = _TOOL_LINE.sub("", _TOOL_END.split(said, maxsplit=1)[0])
+        return f"{block.qualname} {_HEADINGS.sub('', said)}"
+    return f"{block.qualname} {_HEADINGS.sub('', said)} {_SIGNATURE.sub(' ', block.signature)}"
+
 
 FORMAT = 1
 KINDS = (

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.core.system.atomic_files import whole_folder
-from codenav.retrieval.dense.encoder import StaticEncoder
 from codenav.retrieval.dense.fitting import Weights
 from codenav.retrieval.dense.making import Made
 from codenav.retrieval.dense.memory import Memory
-from codenav.retrieval.dense.words import DIMENSIONS, WordVectors, base
+from codenav.retrieval.dense.words import DIMENSIONS, StaticEncoder, WordVectors, base
 
 FORMAT = 1
 """The version of the directory's form. A higher one was written by a newer codenav."""

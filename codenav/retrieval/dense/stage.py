@@ -8,20 +8,23 @@ the query's, and of the memory. What words did not find comes in; what they name
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from codenav.core.blocks import BlockKind, CodeBlock, Hit, IndexStats, Moved, SearchResult, Vote, named
 from codenav.core.errors import Cancelled, CodeNavError
 from codenav.core.protocols import Encoder, Index
-from codenav.retrieval import requests, scale
+from codenav.retrieval import planning, requests
 from codenav.retrieval.dense.block_vectors import BlockVectors
+from codenav.retrieval.dense.files import Retriever
 from codenav.retrieval.dense.fitting import Weights
 from codenav.retrieval.dense.memory import Memory
 from codenav.retrieval.dense.words import Floats
 from codenav.retrieval.reasons import MEANING
+from codenav.retrieval.source_index import SourceIndex, as_index, vectors_dir
 
 CANDIDATES = 100
 """Hits of the first stage that are scored anew at least, and the most that meaning brings in."""
@@ -60,7 +63,7 @@ class DenseIndex:
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
-        asked = scale.understood(query, kinds)
+        asked = planning.understood(query, kinds)
         if limit <= 0 or not (asked.read.plain and asked.described):
             return self.index.search(query, kinds=kinds, limit=limit)
         return self._both(query, self.index.search(query, kinds=kinds, limit=max(limit, CANDIDATES)), kinds, limit)
@@ -184,3 +187,45 @@ def _votes(weights: Weights, cosine: float, memory: float) -> tuple[Vote, ...]:
         Vote("trained", weights.memory * memory, f"requests like this {memory:.2f}"),
     ]
     return tuple(sorted((vote for vote in votes if vote.weight > 0), key=lambda vote: -vote.weight))
+
+
+Tell = Callable[[str], None]
+
+
+def dense_index(
+    indexes: Sequence[SourceIndex],
+    encoder: Encoder,
+    *,
+    retriever: Retriever | None = None,
+    weights: Weights | None = None,
+    tell: Tell = lambda text: None,
+) -> Index:
+    """The indexes as one with a dense stage. Nothing is encoded before the first search in plain words.
+
+    `retriever`: the trained one that `encoder` is of, for its weights and its memory. `weights`: those of an encoder
+    that was tuned. `tell` gets a line if the encoder fails, or if vectors cannot be kept.
+    """
+    return DenseIndex(
+        as_index(indexes),
+        encoder,
+        partial(_vectors, indexes, encoder, tell),
+        weights=weights or (retriever and retriever.weights) or UNTRAINED,
+        memory=retriever.memory if retriever else None,
+        tell=tell,
+    )
+
+
+def _vectors(indexes: Sequence[SourceIndex], encoder: Encoder, tell: Tell, dimensions: int) -> BlockVectors:
+    return BlockVectors.joined(
+        [
+            BlockVectors.of(
+                index,
+                encoder,
+                vectors_dir() / index.source.key,
+                state=f"{index.fingerprint()}{':strict' if index.strict else ''}",
+                dimensions=dimensions,
+                tell=tell,
+            )
+            for index in indexes
+        ]
+    )

@@ -6,14 +6,59 @@ by a softmax of cosines. Adagrad (Duchi et al. 2011), one rate for each row.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from codenav.retrieval.dense.examples import Examples
-from codenav.retrieval.dense.lexical import Lexical
-from codenav.retrieval.dense.words import Floats, Places, WordVectors, unit
+from codenav.retrieval.dense.words import Floats, Places, WordVectors, stems, unit
+
+K1, B = 1.2, 0.75
+
+
+class Lexical:
+    """The stems of texts, each weighted as BM25 does (Robertson et al. 1994; Lucene's form)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.size = len(texts)
+        counts = [Counter(stems(text)) for text in texts]
+        lengths = [count.total() for count in counts]
+        mean = sum(lengths) / max(len(lengths), 1) or 1.0
+        found: dict[str, tuple[list[int], list[float]]] = {}
+        for place, (count, length) in enumerate(zip(counts, lengths, strict=True)):
+            for term, number in count.items():
+                places, values = found.setdefault(term, ([], []))
+                places.append(place)
+                values.append(number / (number + K1 * (1 - B + B * length / mean)))
+        self._terms = {
+            term: (
+                np.array(places, dtype=np.intp),
+                np.array(values, dtype=np.float32)
+                * math.log(1 + (self.size - len(places) + 0.5) / (len(places) + 0.5)),
+            )
+            for term, (places, values) in found.items()
+        }
+
+    def scores(self, request: str) -> Floats:
+        """The score of each text."""
+        found: Floats = np.zeros(self.size, dtype=np.float32)
+        for term, number in Counter(stems(request)).items():
+            if term in self._terms:
+                places, values = self._terms[term]
+                found[places] += number * values
+        return found
+
+    def best(self, request: str, count: int) -> list[int]:
+        """The places of the best texts; none that shares no word."""
+        scores = self.scores(request)
+        count = min(count, self.size)
+        first = np.argpartition(-scores, count - 1)[:count] if count else np.zeros(0, dtype=np.intp)
+        first = first[np.argsort(-scores[first], kind="stable")]
+        return [int(place) for place in first if scores[place] > 0]
+
 
 TEMPERATURE = 0.1
 """The scale of cosines in the loss. 0.05 is as good for callables that answered training requests, but vectors that it

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from codenav.core.blocks import Change, FileRemoval, FileSkip, IndexStats, Packed
-from codenav.retrieval.elastic import state
+from codenav.retrieval.elastic import lines
 from codenav.retrieval.elastic.bulk import Sender
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
-from codenav.retrieval.elastic.lines import pack, removals
+from codenav.retrieval.elastic.lines import FileEntry, pack, removals
 from codenav.retrieval.elastic.locks import Lock
-from codenav.retrieval.elastic.state import FileEntry
 
 
 class Build:
@@ -83,14 +82,14 @@ class Build:
         sender = self._write()
         # All of it, changed or not: one that stayed where it was would keep a segment whose blocks are all deleted, and
         # they would count in BM25 for longer than in the embedded engine.
-        for part in state.file_lines(self.files, self.files.keys() | self._dirty):
+        for part in lines.file_lines(self.files, self._dirty):
             sender.add(part)
-        sender.add(state.skip_lines(self._skips, len(before.skipped)))
+        sender.add(lines.skip_lines(self._skips, len(before.skipped)))
         content = bool(self._parsed or self.files.keys() != self._known.keys())
         built = datetime.now(UTC).isoformat(timespec="seconds") if content or not before.built else before.built
-        stats = dataclasses.replace(state.summed(self.files.values(), stats), built=built)
+        stats = dataclasses.replace(lines.summed(self.files.values(), stats), built=built)
         stats = dataclasses.replace(stats, seconds=time.monotonic() - started)
-        sender.add(state.header_lines(stats))
+        sender.add(lines.header_lines(stats))
         sender.drain()
         sender.close()
         if lock:

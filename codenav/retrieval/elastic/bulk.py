@@ -22,30 +22,7 @@ CHUNK_BYTES = 3_000_000
 """Bytes of one request: about 1,500 blocks. A server with 128 MB of heap takes 12 MB in all requests at a time."""
 SMALLEST = 64_000
 """Bytes below which the size of a refused request is not halved again, unless it was refused for its size alone."""
-GROWS_AFTER = 4
-"""Requests in a row that have to succeed before the next ones are twice as large again."""
 _PARTS = "errors,items.*.error.type,items.*.error.reason,items.*.status"
-
-
-class Size:
-    """The bytes of a request: halved when one is refused, doubled again when several have succeeded."""
-
-    def __init__(self) -> None:
-        self.now = self._most = CHUNK_BYTES
-        self._taken = 0
-
-    def refused(self, sent: int, *, for_good: bool) -> None:
-        """Note that a request of so many bytes was refused; `for_good`: one of this size always will be."""
-        self._taken = 0
-        self.now = min(self.now, max(sent // 2, 1 if for_good else SMALLEST))
-        if for_good:
-            self._most = min(self._most, self.now)
-
-    def taken(self) -> None:
-        """Note that a request succeeded."""
-        self._taken += 1
-        if self._taken >= GROWS_AFTER:
-            self.now, self._taken = min(2 * self.now, self._most), 0
 
 
 class Sender:
@@ -58,7 +35,8 @@ class Sender:
         self._waiting = 0
         self._sent: deque[Future[None]] = deque()
         self._stopped = False
-        self._size = Size()
+        self._size = CHUNK_BYTES
+        """Bytes of the next request."""
 
     def add(self, lines: bytes) -> None:
         """Add whole lines for the bulk interface. Waits while enough is on its way.
@@ -98,7 +76,7 @@ class Sender:
             nonlocal sent
             answer = None
             while answer is None and not self._stopped:
-                sent = _fitting(rest, self._size.now)
+                sent = _fitting(rest, self._size)
                 answer = self._ask(client, [rest[at] for at in range(sent)])
             return answer
 
@@ -112,7 +90,6 @@ class Sender:
                         hint="run codenav index again",
                     ) from error
                 raise
-            self._size.taken()
             for _ in range(sent):
                 rest.popleft()
 
@@ -128,15 +105,19 @@ class Sender:
                 raise self._worst(answer.body["items"])
         except ApiError as error:
             too_large = error.status_code == 413
-            self._size.refused(size, for_good=too_large)
+            self._halve(size, least=1 if too_large else SMALLEST)
             if too_large and len(pairs) > 1:
                 return None
             raise
         except (TransportError, Refused):
             # A proxy may hang up where it is sent too much.
-            self._size.refused(size, for_good=False)
+            self._halve(size, least=SMALLEST)
             raise
         return answer
+
+    def _halve(self, refused: int, *, least: int) -> None:
+        """Make the next requests half as large as one that was refused."""
+        self._size = min(self._size, max(refused // 2, least))
 
     def _worst(self, items: list[dict[str, Any]]) -> Refused | StorageFull:
         """The first error of a document that will not pass, else the first one."""

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable, NotFound, StorageFull, UsageError
 from codenav.core.system.terminal_text import neutral, shown_url
-from codenav.retrieval.elastic import codec, faults
+from codenav.retrieval.elastic import faults, lines
 from codenav.retrieval.elastic.faults import Refused, part
 
 if TYPE_CHECKING:
@@ -241,10 +241,10 @@ def _client(nodes: list[SplitResult], context: ssl.SSLContext | None, identity: 
         """JSON by orjson where it can, else by the standard library."""
 
         def json_dumps(self, data: Any) -> bytes:
-            return codec.dumps(data)
+            return lines.dumps(data)
 
         def json_loads(self, data: bytes) -> Any:
-            return codec.loads(data)
+            return lines.loads(data)
 
     # Warnings of the server about its own deprecations do not concern users of codenav.
     warnings.filterwarnings("ignore", category=ElasticsearchWarning, module=__package__)

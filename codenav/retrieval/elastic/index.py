@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,14 +10,14 @@ from typing import TypeVar
 
 from codenav.core.blocks import BlockKind, Change, CodeBlock, FileState, Frequencies, IndexStats, SearchResult
 from codenav.core.errors import IndexUnavailable
-from codenav.retrieval import reranking, scale
+from codenav.retrieval import planning, reranking
+from codenav.retrieval.combined import scaled
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
-from codenav.retrieval.elastic.lines import pack
+from codenav.retrieval.elastic.lines import FileEntry, pack
 from codenav.retrieval.elastic.locks import Lock
-from codenav.retrieval.elastic.reader import FIRST_TEXTS, IndexReplaced, Ranking, Reader
-from codenav.retrieval.elastic.state import FileEntry
+from codenav.retrieval.elastic.reader import FIRST_TEXTS, IndexReplaced, Reader
 
 STORE = "elasticsearch"
 _Result = TypeVar("_Result")
@@ -74,30 +73,24 @@ class ElasticsearchIndex:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or the cluster does not answer.
         """
-        understood = scale.understood(query, kinds, near=self._near)
-        read, what, again = understood.read, understood.plan, understood.again
-        result = SearchResult(query, read_as=read.read_as, repairs=read.repairs)
+        asked = planning.understood(query, kinds, near=self._near)
+        first = reranking.WINDOW if asked.again else FIRST_TEXTS
 
-        wanted = reranking.wanted(limit) if again else limit
+        def find(count: int) -> reranking.FoundHits:
+            def ask(reader: Reader) -> reranking.FoundHits:
+                what = asked.plan
+                if frequencies:
+                    what = scaled(what, reader.frequencies(asked.terms), frequencies)
+                found = reader.search(what, count, described=asked.described)
+                return reader.hits(found, asked.read.tree, self._texts, first=first), found.total, found.told
 
-        def ask(reader: Reader) -> tuple[Ranking, Reader]:
-            scaled = what
-            if frequencies:
-                scaled = scale.scaled(what, reader.frequencies(understood.terms), frequencies)
-            return reader.search(scaled, wanted, described=understood.described), reader
+            return self._read(ask, reranking.NONE)
 
-        ranking = self._read(ask, None)
-        if ranking is None:
-            return result
-        found, reader = ranking
-        hits = reader.hits(found, read.tree, self._texts, first=reranking.WINDOW if again else FIRST_TEXTS)
-        if again:
-            hits = reranking.again(understood, hits, near=self._near)[: max(limit, 0)]
-        return dataclasses.replace(result, hits=hits, total=found.total, repairs=(*result.repairs, *found.told))
+        return reranking.search_result(query, asked, limit, near=self._near, find=find)
 
     def frequencies(self, query: str) -> Frequencies:
         """The statistics by which the words of a query are scored. Raises as `search`."""
-        terms = scale.understood(query, near=self._near).terms
+        terms = planning.understood(query, near=self._near).terms
         return self._read(lambda reader: reader.frequencies(terms), Frequencies(0, {}, {}))
 
     def get(self, id: str) -> CodeBlock | None:

@@ -1,18 +1,31 @@
-"""The indexes behind one alias: the one that answers, a new one beside it, the change from one to the other."""
+"""The indexes behind one alias: the one that answers, a new one beside it, the change from one to the other.
+
+codenav-KEY               an alias: the state that answers
+codenav-KEY-7             the index behind it; never changed once the alias points to it
+codenav-KEY-6             the one before it, for readers that have it open; the next build removes it
+codenav-KEY-8.building    an alias of its successor while that is written
+codenav-locks             who builds what
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable
-from codenav.retrieval.elastic import merging, names, schema
+from codenav.retrieval.elastic import schema, statistics
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 
+PREFIX = "codenav-"
+LOCKS = f"{PREFIX}locks"
+BUILDING = ".building"
+"""The end of the alias through which an index is written: a write that comes late makes no index of its own."""
 COPIES_SECONDS = 60
 """Time that a build waits for the copies asked for. A cluster that is short of nodes never has them all."""
 STATE = "*.mappings._meta,*.aliases"
@@ -20,6 +33,26 @@ STATE = "*.mappings._meta,*.aliases"
 EXISTS = "resource_already_exists_exception"
 """The type of the error where there is an index of that name."""
 _READY: dict[str, Any] = {"wait_for_active_shards": 1, "timeout": "60s"}
+_PLAIN = re.compile(r"(?!locks\Z)[a-z0-9][a-z0-9._-]{0,120}(?<![.])")
+
+
+def alias_of(key: str) -> str:
+    """The alias of the index with that key: lower case, legal, and another one for each key."""
+    if _PLAIN.fullmatch(key):
+        return PREFIX + key
+    readable = re.sub(r"[^a-z0-9._-]+", "-", key.lower()).strip(".-")[:120].rstrip(".-") or "index"
+    return f"{PREFIX}{readable}-{hashlib.blake2b(key.encode('utf-8', 'backslashreplace'), digest_size=6).hexdigest()}"
+
+
+def numbered(alias: str, number: int) -> str:
+    """The name of the index of that number behind an alias."""
+    return f"{alias}-{number}"
+
+
+def number_of(index: str, alias: str) -> int | None:
+    """The number of an index behind an alias; None where it bears another kind of name. The inverse of `numbered`."""
+    match = re.fullmatch(rf"{re.escape(alias)}-(\d{{1,9}})", index)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
@@ -51,12 +84,12 @@ class Indices:
         self._connection = connection
         self._options = options
         self.key = key
-        self.alias = names.alias_of(key)
+        self.alias = alias_of(key)
 
     @property
     def building(self) -> str:
         """The alias through which the next index is written."""
-        return self.alias + names.BUILDING
+        return self.alias + BUILDING
 
     def current(self) -> Current | None:
         """The index that answers; None where there is none.
@@ -67,7 +100,7 @@ class Indices:
         found = self._connection.read(lambda es: es.indices.get(index=self.alias, filter_path=STATE), empty=(404,))
         for index, state in found.items():
             mark = marks(state)
-            if len(found) > 1 or mark.get("key") != self.key or names.number_of(index, self.alias) is None:
+            if len(found) > 1 or mark.get("key") != self.key or number_of(index, self.alias) is None:
                 raise IndexUnavailable(
                     f"the name {self.alias} is taken by an index that is not codenav's: {index}",
                     hint=f"rename or remove it, or use another cluster than {self._connection.where}",
@@ -94,7 +127,7 @@ class Indices:
             IndexUnavailable: another one has taken its place meanwhile.
         """
         write = self._connection.write
-        merging.settle(self._connection, fresh, blocks=blocks, first=first)
+        statistics.settle(self._connection, fresh, blocks=blocks, first=first)
         write(lambda es: es.indices.flush(index=fresh))
         write(lambda es: es.indices.put_settings(index=fresh, settings=schema.PUBLISHED))
         actions: list[dict[str, Any]] = [
@@ -130,7 +163,7 @@ class Indices:
         """All indexes of this key with their aliases."""
         return {
             index: part(state, "aliases") for index, state in self._named().items()
-            if names.number_of(index, self.alias) is not None and marks(state).get("key") == self.key
+            if number_of(index, self.alias) is not None and marks(state).get("key") == self.key
         }  # fmt: skip
 
     def _named(self) -> dict[str, Any]:
@@ -148,10 +181,10 @@ class Indices:
             self._connection.read(lambda es: es.indices.delete(index=fresh, ignore_unavailable=True))
 
     def _made(self, make: Callable[[str], Ask]) -> str:
-        number = max((names.number_of(index, self.alias) or 0 for index in self._named()), default=0)
+        number = max((number_of(index, self.alias) or 0 for index in self._named()), default=0)
         while True:
             number += 1
-            fresh = names.numbered(self.alias, number)
+            fresh = numbered(self.alias, number)
             try:
                 made = self._connection.write(make(fresh))
                 break

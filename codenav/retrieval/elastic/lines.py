@@ -1,18 +1,32 @@
-"""Blocks as lines for the bulk interface: a pure function of them, so any process can do it."""
+"""The documents of an index as lines for the bulk interface: blocks, and the state that an index keeps besides them.
+
+The lines of blocks are a pure function of them, so any process can make them. The state is the files, what was left
+out, and how the last build went. It stands in the index itself, so it changes with the blocks in one step; files are
+spread over `BUCKETS` documents.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import math
 import re
-from collections.abc import Sequence
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from codenav.core.blocks import BlockKind, CodeBlock, Packed
+import orjson
+
+from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, FileState, IndexStats, Packed
 from codenav.retrieval import analysis, documents
-from codenav.retrieval.elastic import codec
 
 BLOCK, WORTH, PRIOR, FIRST, LAST = "block", "worth", "prior", "first_line", "last_line"
 """Our own fields besides those of `documents`: the whole block, the factors of its score, its lines."""
+ROLE = "role"
+"""The field in which a document that holds no block says what it holds."""
 NUMBER, KIND = "number", "kind"
 """The id and the kind as numbers: sorting by them, and showing them, takes a third of the time of texts."""
 _KINDS = tuple(BlockKind)
@@ -45,7 +59,7 @@ def lines(path: str, blocks: Sequence[CodeBlock]) -> bytes:
     parts = []
     for place, block in enumerate(blocks):
         parts.append(b'{"index":{"_id":"%b"}}' % document_id(token, place).encode())
-        parts.append(codec.dumps(document(block)))
+        parts.append(dumps(document(block)))
     parts.append(b"")
     return b"\n".join(parts)
 
@@ -91,9 +105,132 @@ def id_and_kind(number: int, kind: int) -> tuple[str | None, BlockKind]:
 
 def stored(block: CodeBlock) -> str:
     """A whole block as JSON; a text in the document, so a lone surrogate comes back as it was."""
-    return codec.dumps(block.to_dict()).decode()
+    return dumps(block.to_dict()).decode()
 
 
 def restored(text: str) -> CodeBlock:
     """The block of a text in JSON; the inverse of `stored`."""
-    return CodeBlock.from_dict(codec.loads(text))
+    return CodeBlock.from_dict(loads(text))
+
+
+HEADER, SKIPS, FILES = "header", "skips", "files"
+"""The values of `ROLE`."""
+BUCKETS = 256
+"""Number of documents over which 100,000 files are spread: 50 KB each."""
+_SKIPS_EACH = 2_000
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file of the index."""
+
+    state: FileState
+    kinds: Mapping[str, int]
+    languages: Mapping[str, int]
+
+    @property
+    def blocks(self) -> int:
+        """The number of its blocks."""
+        return sum(self.kinds.values())
+
+
+def summed(files: Iterable[FileEntry], stats: IndexStats) -> IndexStats:
+    """The statistics with the counts of these files."""
+    kinds: Counter[str] = Counter()
+    languages: Counter[str] = Counter()
+    count = 0
+    for entry in files:
+        kinds.update(entry.kinds)
+        languages.update(entry.languages)
+        count += 1
+    return dataclasses.replace(
+        stats,
+        files=count,
+        blocks=sum(kinds.values()),
+        kinds=dict(sorted(kinds.items())),
+        languages=dict(sorted(languages.items())),
+    )
+
+
+def header_lines(stats: IndexStats) -> bytes:
+    """The lines for the bulk interface that write the statistics, apart from what was left out."""
+    return _document(HEADER, {**vars(stats), "skipped": len(stats.skipped)})
+
+
+def skip_lines(skips: list[FileSkip], before: int) -> bytes:
+    """The lines that write what was left out, in place of `before` such files."""
+    count = -(-len(skips) // _SKIPS_EACH)
+    parts = [
+        _document(f"{SKIPS}.{number}", [number, [[skip.path, skip.reason] for skip in skips[at : at + _SKIPS_EACH]]])
+        for number, at in enumerate(range(0, len(skips), _SKIPS_EACH))
+    ]
+    old = range(count, -(-before // _SKIPS_EACH))
+    return b"".join([*parts, *(b'{"delete":{"_id":"%b"}}\n' % f"{SKIPS}.{number}".encode() for number in old)])
+
+
+def file_lines(files: Mapping[str, FileEntry], gone: Iterable[str]) -> Iterator[bytes]:
+    """The lines that write the states of all files, and remove the documents that only `gone` files had."""
+    filled: dict[int, dict[str, Any]] = {bucket(path): {} for path in (*files, *gone)}
+    for path, entry in files.items():
+        state = entry.state
+        filled[bucket(path)][path] = [
+            state.size, state.mtime_ns, state.digest, dict(entry.kinds), dict(entry.languages),
+            state.ctime_ns, state.inode, state.module, state.public,
+        ]  # fmt: skip
+    for number, content in sorted(filled.items()):
+        if content:
+            yield _document(f"{FILES}.{number}", content)
+        else:
+            yield b'{"delete":{"_id":"%b"}}\n' % f"{FILES}.{number}".encode()
+
+
+def bucket(path: str) -> int:
+    """The number of the document that holds the state of a file."""
+    return zlib.crc32(path.encode("utf-8", "surrogatepass")) % BUCKETS
+
+
+def read_stats(header: Any, skips: Iterable[Any]) -> IndexStats:
+    """The statistics, read from their document and those of what was left out.
+
+    Raises:
+        ValueError, TypeError, KeyError: they are damaged.
+    """
+    pairs = [pair for _, part in sorted(skips) for pair in part]
+    if header["skipped"] != len(pairs):
+        raise ValueError("what was left out is not complete")
+    return IndexStats(**{**header, "skipped": tuple(FileSkip(path, reason) for path, reason in pairs)})
+
+
+def read_files(parts: Iterable[Any]) -> dict[str, FileEntry]:
+    """The files, read from their documents. Raises as `read_stats`."""
+    return {
+        path: FileEntry(FileState(size, mtime, digest, *more), kinds, languages)
+        for part in parts
+        for path, (size, mtime, digest, kinds, languages, *more) in part.items()
+    }
+
+
+def _document(name: str, content: Any) -> bytes:
+    role = name.partition(".")[0]
+    document = {ROLE: role, BLOCK: dumps(content).decode()}
+    return b'{"index":{"_id":"%b"}}\n%b\n' % (name.encode(), dumps(document))
+
+
+def dumps(value: Any) -> bytes:
+    """A value as one line of JSON. A lone surrogate, which orjson refuses, is written as an escape."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def loads(text: bytes | str) -> Any:
+    """The value of a text in JSON; the inverse of `dumps`.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)

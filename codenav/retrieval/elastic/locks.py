@@ -16,10 +16,10 @@ from typing import Any
 
 from codenav.core.errors import IndexUnavailable
 from codenav.core.system.process_identity import Owner
-from codenav.retrieval.elastic import names, schema
+from codenav.retrieval.elastic import schema
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import Refused, part
-from codenav.retrieval.elastic.indices import EXISTS, STATE, marks
+from codenav.retrieval.elastic.indices import EXISTS, LOCKS, STATE, alias_of, marks
 
 BEAT_SECONDS = 4.0
 SILENT_SECONDS = 15.0
@@ -62,7 +62,7 @@ class Lock:
 
     def __init__(self, connection: Connection, what: str) -> None:
         self._connection, self._what = connection, what
-        self._id, self._token = names.alias_of(what), uuid.uuid4().hex
+        self._id, self._token = alias_of(what), uuid.uuid4().hex
         self._version = (0, 0)
         self._ended, self._lost = threading.Event(), False
         self._beats = threading.Thread(target=self._beat, name="codenav-lock", daemon=True)
@@ -72,7 +72,7 @@ class Lock:
         watched, since = (0, 0), 0.0
         while True:
             made = self._connection.write(
-                lambda es: es.create(index=names.LOCKS, id=self._id, document=self._document()), empty=(409,)
+                lambda es: es.create(index=LOCKS, id=self._id, document=self._document()), empty=(409,)
             )
             seen = made or self._seen()
             if not seen:
@@ -120,7 +120,7 @@ class Lock:
                 number, term = self._version
                 answer = self._connection.read(
                     lambda es: es.index(
-                        index=names.LOCKS, id=self._id, document=self._document(),
+                        index=LOCKS, id=self._id, document=self._document(),
                         if_seq_no=number, if_primary_term=term,  # noqa: B023
                     ),
                     empty=(404, 409),
@@ -138,7 +138,7 @@ class Lock:
 
     def _seen(self) -> dict[str, Any]:
         """The lock as it is in the cluster; empty where it is free."""
-        return self._connection.read(lambda es: es.get(index=names.LOCKS, id=self._id), empty=(404,))
+        return self._connection.read(lambda es: es.get(index=LOCKS, id=self._id), empty=(404,))
 
     def _own(self) -> dict[str, Any]:
         """The lock as it is in the cluster; empty where it is not ours."""
@@ -149,7 +149,7 @@ class Lock:
         """Remove the lock if it is in that state."""
         number, term = version
         self._connection.read(
-            lambda es: es.delete(index=names.LOCKS, id=self._id, if_seq_no=number, if_primary_term=term),
+            lambda es: es.delete(index=LOCKS, id=self._id, if_seq_no=number, if_primary_term=term),
             empty=(404, 409),
         )
 
@@ -164,18 +164,18 @@ def _make_room(connection: Connection) -> None:
 
     def found() -> dict[str, Any]:
         # Not `read`: who has no right to see the locks has none to write, which is told apart.
-        return connection.write(lambda es: es.indices.get(index=names.LOCKS, filter_path=STATE), empty=(404,))
+        return connection.write(lambda es: es.indices.get(index=LOCKS, filter_path=STATE), empty=(404,))
 
     there = found()
     if not there:
         try:
-            connection.write(lambda es: es.indices.create(index=names.LOCKS, **_BODY))
+            connection.write(lambda es: es.indices.create(index=LOCKS, **_BODY))
         except Refused as error:
             if error.kind != EXISTS:
                 raise
         there = found()
     if not there or not all("locks" in marks(state) for state in there.values()):
         raise IndexUnavailable(
-            f"the name {names.LOCKS} is taken by an index that is not codenav's",
+            f"the name {LOCKS} is taken by an index that is not codenav's",
             hint=f"rename or remove it, or use another cluster than {connection.where}",
         )

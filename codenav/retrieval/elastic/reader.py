@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
-from codenav.retrieval.elastic import codec, faults, queries, schema, state, statistics
+from codenav.retrieval.elastic import faults, lines, queries, schema, statistics
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
 from codenav.retrieval.plan import Plan
+from codenav.retrieval.planning import Term
 from codenav.retrieval.query.tree import Node
 from codenav.retrieval.reasons import Found
-from codenav.retrieval.scale import Term
 
 PAGE = 500
 """Blocks per request where all are read."""
@@ -90,18 +90,18 @@ class Reader:
             IndexReplaced: the index has been replaced.
             IndexUnavailable: what it remembers is damaged.
         """
-        roles = [state.HEADER, state.SKIPS]
+        roles = [lines.HEADER, lines.SKIPS]
         try:
             parts = list(self._state_parts(roles))
             headers = [part for part in parts if isinstance(part, dict)]
-            return state.read_stats(headers[0], [part for part in parts if isinstance(part, list)])
+            return lines.read_stats(headers[0], [part for part in parts if isinstance(part, list)])
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise self._damaged() from error
 
-    def files(self) -> dict[str, state.FileEntry]:
+    def files(self) -> dict[str, lines.FileEntry]:
         """The files of the index as it remembers them. Raises as `stats`."""
         try:
-            return state.read_files(self._state_parts([state.FILES]))
+            return lines.read_files(self._state_parts([lines.FILES]))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._damaged() from error
 
@@ -211,9 +211,9 @@ class Reader:
         return found
 
     def _state_parts(self, roles: list[str]) -> Iterator[Any]:
-        query = {"terms": {schema.ROLE: roles}}
+        query = {"terms": {lines.ROLE: roles}}
         for hit in self._hits("hits.hits._source", query=query, size=schema.WINDOW, source=[BLOCK]):
-            yield codec.loads(hit["_source"][BLOCK])
+            yield lines.loads(hit["_source"][BLOCK])
 
     def _ask(self, parts: str, **given: Any) -> dict[str, Any]:
         return self._read(

@@ -9,13 +9,11 @@ from typing import Any
 from codenav.core.blocks import CodeBlock
 from codenav.core.config import StoreOptions
 from codenav.retrieval import documents
-from codenav.retrieval.elastic import codec
-from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, WORTH
+from codenav.retrieval.elastic import lines
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, ROLE, WORTH
 
 FORMAT = 6
 """The version of what is stored in and beside the fields: tokens, ids, states of files, what `_meta` holds."""
-ROLE = "role"
-"""The field in which a document that holds no block says what it holds."""
 SORTED = "path"
 """The keyword field that orders hits."""
 LONGEST_REGEX = 100_000
@@ -61,7 +59,7 @@ def fields() -> dict[str, Any]:
 @functools.cache
 def version() -> str:
     """The version of an index, which changes with the fields and `FORMAT`; one of another version counts as absent."""
-    return f"{FORMAT}-{hashlib.blake2b(codec.dumps(fields()), digest_size=6).hexdigest()}"
+    return f"{FORMAT}-{hashlib.blake2b(lines.dumps(fields()), digest_size=6).hexdigest()}"
 
 
 def mark(key: str, source: str) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from functools import partial
 from codenav.core.blocks import IndexStats, StoredIndex
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable, NotFound, UsageError
-from codenav.retrieval.elastic import names, schema
+from codenav.retrieval.elastic import schema
 from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
 from codenav.retrieval.elastic.faults import part
 from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
-from codenav.retrieval.elastic.indices import STATE, Indices, marks, stored_bytes
+from codenav.retrieval.elastic.indices import PREFIX, STATE, Indices, alias_of, marks, stored_bytes
 from codenav.retrieval.elastic.locks import held
 from codenav.retrieval.elastic.reader import IndexReplaced, Reader
 
@@ -106,12 +106,12 @@ class ElasticsearchStore:
     def _shown(self) -> Iterator[tuple[str, str, bool]]:
         """The name, key and usability of every index of ours that answers."""
         found = self._connection.read(
-            lambda es: es.indices.get(index=f"{names.PREFIX}*", expand_wildcards="all", filter_path=STATE)
+            lambda es: es.indices.get(index=f"{PREFIX}*", expand_wildcards="all", filter_path=STATE)
         )
         for index, state in found.items():
             mark, aliases = marks(state), part(state, "aliases")
             key = str(mark.get("key", ""))
-            if key and names.alias_of(key) in aliases:
+            if key and alias_of(key) in aliases:
                 yield index, key, mark.get("format") == schema.version()
 
     def _stored(self, index: str, key: str, usable: bool) -> StoredIndex | None:

@@ -24,7 +24,8 @@ from codenav.core.blocks import (
     SearchResult,
 )
 from codenav.core.errors import IndexUnavailable
-from codenav.retrieval import merges, reranking, scale
+from codenav.retrieval import merges, planning, reranking
+from codenav.retrieval.combined import scaled
 from codenav.retrieval.embedded import engine, generations, rows
 from codenav.retrieval.embedded.generations import FileEntry, Manifest
 
@@ -73,22 +74,21 @@ class EmbeddedIndex:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or its files are damaged.
         """
-        understood = scale.understood(query, kinds, near=self._near)
-        read, what = understood.read, understood.plan
-        result = SearchResult(query, read_as=read.read_as, repairs=read.repairs)
+        asked = planning.understood(query, kinds, near=self._near)
         reader = self._open()
-        if reader is None:
-            return result
-        with damage_told(self.folder):
+
+        def find(count: int) -> reranking.FoundHits:
+            if reader is None:
+                return reranking.NONE
+            what = asked.plan
             if frequencies:
-                what = scale.scaled(what, reader.frequencies(understood.terms), frequencies)
-            wanted = reranking.wanted(limit) if understood.again else limit
-            ranking = reader.search(what, wanted, described=understood.described)
-            hits = reader.hits(ranking.found, read.tree)
-            if understood.again:
-                hits = reranking.again(understood, hits, near=self._near)[: max(limit, 0)]
-        told = [f"the pattern {regex[:60]} is too big for this index and matched nothing" for regex in ranking.refused]
-        return dataclasses.replace(result, hits=hits, total=ranking.total, repairs=(*result.repairs, *told))
+                what = scaled(what, reader.frequencies(asked.terms), frequencies)
+            ranking = reader.search(what, count, described=asked.described)
+            told = [f"the pattern {it[:60]} is too big for this index and matched nothing" for it in ranking.refused]
+            return reader.hits(ranking.found, asked.read.tree), ranking.total, told
+
+        with damage_told(self.folder):
+            return reranking.search_result(query, asked, limit, near=self._near, find=find)
 
     def frequencies(self, query: str) -> Frequencies:
         """The statistics by which the words of a query are scored. Raises as `search`."""
@@ -96,7 +96,7 @@ class EmbeddedIndex:
         if reader is None:
             return Frequencies(0, {}, {})
         with damage_told(self.folder):
-            return reader.frequencies(scale.understood(query, near=self._near).terms)
+            return reader.frequencies(planning.understood(query, near=self._near).terms)
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id.

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from codenav.core.errors import Unavailable
-from codenav.retrieval.encoders.weights import Weights
 
 Array = npt.NDArray[Any]
+Weights = dict[str, npt.NDArray[np.float32]]
 Tape = list[dict[str, Array]]
 """For each layer what its gradients need; the embeddings come first."""
 

@@ -19,11 +19,10 @@ import numpy.typing as npt
 
 from codenav.core.errors import StorageFull, Unavailable, UsageError
 from codenav.core.system.atomic_files import whole_folder
-from codenav.retrieval.encoders.bert import Bert, Shape, Tape
+from codenav.retrieval.encoders.bert import Bert, Shape, Tape, Weights
 from codenav.retrieval.encoders.directory import AGAIN, DESCRIPTION, ONNX, WEIGHTS, ModelDirectory
-from codenav.retrieval.encoders.onnx_file import onnx_package, write_onnx
 from codenav.retrieval.encoders.sentence import batches, bert_of, pooled, tokenizer_of
-from codenav.retrieval.encoders.weights import Weights, write_weights
+from codenav.retrieval.encoders.weights import onnx_package, write_onnx, write_weights
 
 Array = npt.NDArray[Any]
 
