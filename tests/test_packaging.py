@@ -66,7 +66,7 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
 def test_extras_are_for_what_not_everybody_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "languages", "inspect", "tools", "embeddings", "local", "train", "pictures", "all", "test",
+        "languages", "inspect", "tools", "embeddings", "local", "train", "all", "test",
     }  # fmt: skip
     core = {re.split(r"[<>=~! ]", requirement)[0] for requirement in project["dependencies"]}
     assert {"pandas", "docker", "elasticsearch", "orjson"} <= core

@@ -11,14 +11,14 @@ from codenav.cli.options import counted, json_option, print_json, say
 from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.system.atomic_files import write_whole
 
-ENDINGS = (".html", ".svg", ".png")
+ENDINGS = (".html", ".svg")
 
 
 @click.command("draw")
 @graph_options
 @click.option(
     "--out",
-    metavar="FILE.html|.svg|.png",
+    metavar="FILE.html|.svg",
     required=True,
     type=click.Path(path_type=Path),
     help="File to write; its ending names the format.",
@@ -51,8 +51,7 @@ def command(
 ) -> None:
     """Draw a tool graph: groups have colours, heavier edges are wider, what is used more is larger.
 
-    An HTML page has zoom, search and the edges of each node, and needs no network. PNG needs matplotlib: the extra
-    pictures.
+    An HTML page has zoom, search and the edges of each node, and needs no network.
 
     \b
     Examples:
@@ -61,11 +60,16 @@ def command(
     """
     if hops is not None and not around:
         raise click.UsageError("--hops goes with --around NAME.")
+    from codenav.toolgraph.pictures import drawing
     from codenav.toolgraph.pictures.scene import scene_of
 
     ending = out.suffix.lower()
     if out.is_dir():
         raise UsageError(f"{out} is a folder", hint="name a file")
+    if ending == ".png":
+        raise UsageError(
+            "no PNG is drawn", hint=f"--out {out.with_suffix('.svg')}: a browser or rsvg-convert makes one of it"
+        )
     if ending not in ENDINGS:
         raise UsageError(f"--out: {out.name} is no picture", hint=f"a name that ends in {', '.join(ENDINGS)}")
     if not out.absolute().parent.is_dir():
@@ -74,18 +78,7 @@ def command(
     around = node_of(graph, around, source, python)
     title = f"{name}: around {around}" if around else name
     scene = scene_of(graph, title, around=around, hops=hops or 1, most=nodes)
-    if ending == ".html":
-        from codenav.toolgraph.pictures.html import html
-
-        data = html(scene).encode()
-    elif ending == ".svg":
-        from codenav.toolgraph.pictures.svg import svg
-
-        data = svg(scene).encode()
-    else:
-        from codenav.toolgraph.pictures.png import png
-
-        data = png(scene)
+    data = (drawing.html if ending == ".html" else drawing.svg)(scene).encode()
     try:
         write_whole(out, data)
     except OSError as error:

@@ -47,7 +47,7 @@
     const take = (box) => cells(box).forEach((key) => (taken.get(key) ?? taken.set(key, []).get(key)).push(box));
     const free = (box) => !cells(box).some((key) => (taken.get(key) ?? []).some(
       (other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]));
-    const screen = nodes.map((node) => [node.x * scale + left, node.y * scale + top, node.r * scale]);
+    const screen = nodes.map((node) => [node.x * scale + left, node.y * scale + top, node.radius * scale]);
     const inside = (place) => {
       const [x, y, r] = screen[place];
       return shown(place) && x > -r && y > -r && x < width + r && y < height + r;
@@ -105,7 +105,7 @@
   const look = (places, most) => {
     const box = stage.getBoundingClientRect();
     if (!places.length || !box.width) return;
-    const span = (get) => [Math.min(...places.map((place) => get(nodes[place]) - nodes[place].r)), Math.max(...places.map((place) => get(nodes[place]) + nodes[place].r))];
+    const span = (get) => [Math.min(...places.map((place) => get(nodes[place]) - nodes[place].radius)), Math.max(...places.map((place) => get(nodes[place]) + nodes[place].radius))];
     const [x1, x2] = span((node) => node.x), [y1, y2] = span((node) => node.y);
     scale = Math.min(most, box.width / (x2 - x1 + 180), box.height / (y2 - y1 + 60));
     left = box.width / 2 - scale * (x1 + x2) / 2;

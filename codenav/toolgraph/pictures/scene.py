@@ -6,8 +6,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from codenav.core.errors import UsageError
+from codenav.core.system.terminal_text import neutral
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKey, EdgeKind, NodeKind
 from codenav.toolgraph.pictures.layout import place
@@ -30,18 +34,33 @@ OTHERS = "#8d949c"
 """The colour of nodes in smaller groups, or in none."""
 LABEL = 11.0
 """The height of the font of labels, in pixels."""
+DESCRIPTION = 400
+"""Most characters of a description."""
 LONGEST_LABEL = 40
 """Characters; the names of nodes are whole where one points at them."""
 CHARACTER = 0.56
 """The width of a character in parts of the height of the font, on average of a sans-serif font."""
 ACTIONS = "actions"
 """The name of the group of the actions that belong to no other."""
-EDGE_COLOURS: Mapping[EdgeKind, str] = {
-    EdgeKind.NEXT: "#7a8794",
-    EdgeKind.RESOURCE: "#b3401c",
-    EdgeKind.WEAK_RESOURCE: "#d99a6c",
-    EdgeKind.CALL: "#3f7fbf",
-    EdgeKind.SUBSTITUTE: "#9a5fb8",
+
+
+class Look(NamedTuple):
+    """The look of a kind of edges."""
+
+    name: str
+    colour: str
+    style: str = "solid"
+    """As CSS has it."""
+    dashes: str = ""
+    """As SVG has them."""
+
+
+LOOKS: Mapping[EdgeKind, Look] = {
+    EdgeKind.NEXT: Look("called after", "#7a8794"),
+    EdgeKind.RESOURCE: Look("only it gives", "#b3401c", "dashed", "6 3"),
+    EdgeKind.WEAK_RESOURCE: Look("gives, as others do", "#d99a6c", "dotted", "2 3"),
+    EdgeKind.CALL: Look("action calls", "#3f7fbf"),
+    EdgeKind.SUBSTITUTE: Look("can replace", "#9a5fb8", "dotted", "1 3"),
 }
 """The kinds of edges that are drawn; membership is the colour of a node."""
 
@@ -61,7 +80,9 @@ class Mark:
     """True for actions."""
     importance: float
     """The order in which labels get room."""
-    facts: NodeFacts
+    told: str
+    """Its use, in a line."""
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +114,7 @@ class DrawnGroup:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture of a graph, in pixels, with the origin at the upper left."""
+    """A picture of a graph, in pixels, with the origin at the upper left. Its texts are free of control characters."""
 
     title: str
     width: float
@@ -144,9 +165,10 @@ def scene_of(graph: ToolGraph, title: str, *, around: str = "", hops: int = 1, m
     )
     marks = [
         Mark(
-            id, cut(id.rpartition(".")[2] or id, LONGEST_LABEL), round(float(x), 1), round(float(y), 1),
-            round(radius, 1), group_of[names[id]], graph.nodes[id].kind is NodeKind.ACTION, importance[id],
-            NodeFacts.of(graph.nodes[id]),
+            neutral(id), neutral(cut(id.rpartition(".")[2] or id, LONGEST_LABEL)), round(float(x), 1),
+            round(float(y), 1), round(radius, 1), group_of[names[id]], graph.nodes[id].kind is NodeKind.ACTION,
+            round(importance[id], 3), NodeFacts.of(graph.nodes[id]).told,
+            neutral(graph.nodes[id].description)[:DESCRIPTION],
         )
         for id, radius, (x, y) in zip(chosen, radii, places, strict=True)
     ]  # fmt: skip
@@ -159,7 +181,7 @@ def scene_of(graph: ToolGraph, title: str, *, around: str = "", hops: int = 1, m
     marks = [replace(mark, x=round(mark.x + room, 1)) for mark in marks]
     right = max(mark.x + mark.radius for mark in marks) + room
     below = max(mark.y + mark.radius for mark in marks)
-    return Scene(title, right, below, marks, lines, groups, _left_out(len(ids) - len(chosen), dropped))
+    return Scene(neutral(title), right, below, marks, lines, groups, _left_out(len(ids) - len(chosen), dropped))
 
 
 def cut(name: str, most: int) -> str:
@@ -211,7 +233,7 @@ def _beginnings(ids: Iterable[str], room: int) -> dict[str, str]:
 def _coloured(order: Sequence[str], sizes: Mapping[str, int]) -> tuple[list[DrawnGroup], dict[str, int]]:
     """The groups with a colour of their own, the rest together in grey; and the place of each in them."""
     own = [name for name in order if name][: len(PALETTE)]
-    groups = [DrawnGroup(name, colour, sizes[name]) for name, colour in zip(own, PALETTE, strict=False)]
+    groups = [DrawnGroup(neutral(name), colour, sizes[name]) for name, colour in zip(own, PALETTE, strict=False)]
     number = {name: place for place, name in enumerate(own)}
     rest = [name for name in order if name not in number]
     if rest:
@@ -248,7 +270,7 @@ def _heaviest(
     kept: list[tuple[int, float, EdgeKey]] = []
     total = 0
     for id in chosen:
-        for kind in EDGE_COLOURS:
+        for kind in LOOKS:
             edges = [key for key, _ in graph.outgoing(id, kind) if key.target in chosen]
             total += len(edges)
             # Of several resources between two nodes one line is drawn.
@@ -262,7 +284,7 @@ def _heaviest(
 
 def _told(graph: ToolGraph, key: EdgeKey) -> str:
     count = graph.edges[key].count
-    return " ".join(part for part in (key.resource, f"{count} times" if count > 1 else "") if part)
+    return neutral(" ".join(part for part in (key.resource, f"{count} times" if count > 1 else "") if part))
 
 
 def _left_out(nodes: int, edges: int) -> str:
@@ -273,29 +295,24 @@ def _left_out(nodes: int, edges: int) -> str:
 
 def labels_of(scene: Scene) -> list[tuple[int, float, float]]:
     """The labels for which there is room, as mark, left end and middle height: those of important nodes first."""
-    cell = 64.0
-    taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = defaultdict(list)
+    order = sorted(enumerate(scene.marks), key=lambda one: -one[1].importance)
+    # Left, top, right and bottom of what is in the way of others.
+    taken = np.empty((2 * len(order), 4))
+    used = 0
 
-    def cells(box: tuple[float, float, float, float]) -> Iterable[tuple[int, int]]:
-        for column in range(int(box[0] // cell), int(box[2] // cell) + 1):
-            for row in range(int(box[1] // cell), int(box[3] // cell) + 1):
-                yield column, row
+    def take(*box: float) -> None:
+        nonlocal used
+        taken[used] = box
+        used += 1
 
-    def free(box: tuple[float, float, float, float]) -> bool:
-        near = (other for one in cells(box) for other in taken[one])
-        return not any(
-            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in near
-        )
-
-    def take(box: tuple[float, float, float, float]) -> None:
-        for one in cells(box):
-            taken[one].append(box)
+    def free(*box: float) -> bool:
+        there = taken[:used]
+        return not ((there[:, :2] < box[2:]) & (there[:, 2:] > box[:2])).all(axis=1).any()
 
     def take_marks(marks: Iterable[tuple[int, Mark]]) -> None:
         for _, mark in marks:
-            take((mark.x - mark.radius, mark.y - mark.radius, mark.x + mark.radius, mark.y + mark.radius))
+            take(mark.x - mark.radius, mark.y - mark.radius, mark.x + mark.radius, mark.y + mark.radius)
 
-    order = sorted(enumerate(scene.marks), key=lambda one: -one[1].importance)
     take_marks(order[:ALWAYS])
     placed = []
     for rank, (number, mark) in enumerate(order):
@@ -309,8 +326,8 @@ def labels_of(scene: Scene) -> list[tuple[int, float, float]]:
             (mark.x - width / 2, mark.y - gap - LABEL / 2),
         ):
             box = (left, middle - LABEL / 2, left + width, middle + LABEL / 2)
-            if free(box):
-                take(box)
+            if free(*box):
+                take(*box)
                 placed.append((number, left, middle))
                 break
     return placed

@@ -1,33 +1,29 @@
-"""A picture of a tool graph as SVG, complete in itself."""
+"""A picture of a tool graph as SVG, and as one HTML page with zoom and search that loads nothing."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Iterator
 from html import escape
+from importlib.resources import files
 
-from codenav.core.system.terminal_text import neutral
-from codenav.toolgraph.nodes import EdgeKind
-from codenav.toolgraph.pictures.scene import EDGE_COLOURS, Line, Mark, Scene, cut, labels_of
+import orjson
+
+from codenav.toolgraph.pictures.scene import LOOKS, Line, Look, Mark, Scene, cut, labels_of
+from codenav.toolgraph.showing import INCOMING, OUTGOING
 
 MARGIN = 24.0
 LEGEND = 250.0
 """Pixels of the legend, right of the graph."""
 FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
-EDGE_NAMES = {
-    EdgeKind.NEXT: "called after",
-    EdgeKind.RESOURCE: "only it gives",
-    EdgeKind.WEAK_RESOURCE: "gives, as others do",
-    EdgeKind.CALL: "action calls",
-    EdgeKind.SUBSTITUTE: "can replace",
-}
-DASHES = {EdgeKind.RESOURCE: "6 3", EdgeKind.WEAK_RESOURCE: "2 3", EdgeKind.SUBSTITUTE: "1 3"}
 
 
 def svg(scene: Scene) -> str:
     """The picture as an SVG document: title, graph, legend. It refers to nothing outside."""
     width = scene.width + LEGEND + 3 * MARGIN
-    height = max(scene.height + 3 * MARGIN + 24, 120 + 20 * (len(scene.groups) + len(EDGE_NAMES)))
+    height = max(scene.height + 3 * MARGIN + 24, 120 + 20 * (len(scene.groups) + len(LOOKS)))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" font-family="{FONT}" font-size="11">',
@@ -52,8 +48,8 @@ def markers() -> str:
     """The arrow heads, one for each kind of edge."""
     heads = "".join(
         f'<marker id="head-{kind.value}" viewBox="0 0 6 6" refX="5.2" refY="3" markerWidth="7" markerHeight="7" '
-        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L6 3L0 6z" fill="{colour}"/></marker>'
-        for kind, colour in EDGE_COLOURS.items()
+        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L6 3L0 6z" fill="{look.colour}"/></marker>'
+        for kind, look in LOOKS.items()
     )
     return f"<defs>{heads}</defs>"
 
@@ -62,10 +58,9 @@ def shapes(scene: Scene) -> Iterator[str]:
     """The edges and the nodes, without labels. `data-n` of a node and `data-e` of an edge are their places."""
     yield '<g class="edges" fill="none">'
     for number, line in enumerate(scene.lines):
-        dash = f' stroke-dasharray="{DASHES[line.kind]}"' if line.kind in DASHES else ""
         yield (
-            f'<path data-e="{number}" d="{path_of(scene, line)}" stroke="{EDGE_COLOURS[line.kind]}" '
-            f'stroke-width="{line.width:.1f}" stroke-opacity="{0.25 + 0.45 * line.weight:.2f}"{dash} '
+            f'<path data-e="{number}" d="{_path(scene, line)}" {_stroke(LOOKS[line.kind])} '
+            f'stroke-width="{line.width:.1f}" stroke-opacity="{0.25 + 0.45 * line.weight:.2f}" '
             f'marker-end="url(#head-{line.kind.value})"/>'
         )
     yield "</g>"
@@ -76,7 +71,7 @@ def shapes(scene: Scene) -> Iterator[str]:
 
 
 def _shape(number: int, mark: Mark, colour: str) -> str:
-    title = f"<title>{text(mark.id)}: {text(mark.facts.told)}</title>"
+    title = f"<title>{text(mark.id)}: {text(mark.told)}</title>"
     if mark.square:
         side = 2 * mark.radius
         return (
@@ -86,29 +81,24 @@ def _shape(number: int, mark: Mark, colour: str) -> str:
     return f'<circle data-n="{number}" cx="{mark.x}" cy="{mark.y}" r="{mark.radius}" fill="{colour}">{title}</circle>'
 
 
-def curve_of(scene: Scene, line: Line) -> tuple[tuple[float, float], ...]:
-    """Start, control point and end of an edge, from rim to rim: bent to its left, so that there and back differ."""
+def _stroke(look: Look) -> str:
+    return f'stroke="{look.colour}"' + (f' stroke-dasharray="{look.dashes}"' if look.dashes else "")
+
+
+def _path(scene: Scene, line: Line) -> str:
+    """The curve of an edge, from rim to rim: bent to its left, so that there and back differ."""
     one, other = scene.marks[line.source], scene.marks[line.target]
     if line.source == line.target:
         # A loop above the node.
-        return (
-            (one.x - one.radius * 0.6, one.y - one.radius * 0.8),
-            (one.x, one.y - one.radius - 26),
-            (one.x + one.radius * 0.6, one.y - one.radius * 0.8),
-        )
-    x, y = other.x - one.x, other.y - one.y
-    length = math.hypot(x, y) or 1.0
-    bend = 0.12
-    control = ((one.x + other.x) / 2 + y * bend, (one.y + other.y) / 2 - x * bend)
-    start = _towards((one.x, one.y), control, one.radius)
-    end = _towards((other.x, other.y), control, min(other.radius + 1.5, length / 2))
-    return start, control, end
-
-
-def path_of(scene: Scene, line: Line) -> str:
-    """The curve of an edge as an SVG path."""
-    (x, y), (bend_x, bend_y), (to_x, to_y) = curve_of(scene, line)
-    return f"M{x:.1f} {y:.1f}Q{bend_x:.1f} {bend_y:.1f} {to_x:.1f} {to_y:.1f}"
+        side, above = one.radius * 0.6, one.y - one.radius * 0.8
+        start, control, end = (one.x - side, above), (one.x, one.y - one.radius - 26), (one.x + side, above)
+    else:
+        x, y = other.x - one.x, other.y - one.y
+        bend = 0.12
+        control = ((one.x + other.x) / 2 + y * bend, (one.y + other.y) / 2 - x * bend)
+        start = _towards((one.x, one.y), control, one.radius)
+        end = _towards((other.x, other.y), control, min(other.radius + 1.5, (math.hypot(x, y) or 1.0) / 2))
+    return f"M{start[0]:.1f} {start[1]:.1f}Q{control[0]:.1f} {control[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
 
 
 def _towards(point: tuple[float, float], other: tuple[float, float], by: float) -> tuple[float, float]:
@@ -135,11 +125,10 @@ def _legend(scene: Scene) -> Iterator[str]:
         row += 20
     row += 12
     present = {line.kind for line in scene.lines}
-    for kind, name in EDGE_NAMES.items():
+    for kind, look in LOOKS.items():
         if kind in present:
-            dash = f' stroke-dasharray="{DASHES[kind]}"' if kind in DASHES else ""
-            yield f'<path d="M0 {row}h16" stroke="{EDGE_COLOURS[kind]}" stroke-width="2.4"{dash}/>'
-            yield f'<text x="24" y="{row + 4}">{name}</text>'
+            yield f'<path d="M0 {row}h16" {_stroke(look)} stroke-width="2.4"/>'
+            yield f'<text x="24" y="{row + 4}">{look.name}</text>'
             row += 20
     if present:
         yield f'<text x="0" y="{row + 4}" fill="#5b6673">wider: heavier; larger: used more</text>'
@@ -148,6 +137,37 @@ def _legend(scene: Scene) -> Iterator[str]:
         yield f'<text x="0" y="{row + 4}" fill="#5b6673">{text(scene.left_out)}</text>'
 
 
+def html(scene: Scene) -> str:
+    """The page: the picture, its data, and the script that moves it. No other script may run in it."""
+    folder = files("codenav.toolgraph.pictures")
+    page = folder.joinpath("picture_template.html").read_text(encoding="utf-8")
+    script = folder.joinpath("picture.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    kinds = {
+        kind.value: {
+            "colour": look.colour,
+            "line": look.style,
+            "names": {"legend": look.name, "out": OUTGOING[kind], "in": INCOMING[kind]},
+        }
+        for kind, look in LOOKS.items()
+    }
+    data = {"nodes": scene.marks, "edges": scene.lines, "groups": scene.groups, "kinds": kinds}
+    parts = {
+        "title": text(scene.title),
+        "font": FONT,
+        "script_hash": f"sha256-{digest}",
+        "left_out": text(scene.left_out),
+        "markers": markers(),
+        "shapes": "\n".join(shapes(scene)),
+        # Within a script element only "<" could end it.
+        "data": orjson.dumps(data).decode().replace("<", "\\u003c"),
+        "script": script,
+    }
+    # One walk, so that nothing in a part is taken for the name of another.
+    pieces = page.split("{{")
+    return pieces[0] + "".join(parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:]))
+
+
 def text(value: str) -> str:
-    """Text from outside for XML: no character that XML forbids, and no tag."""
-    return escape(neutral(value).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
+    """Text of a scene for XML: no character that XML forbids, and no tag."""
+    return escape(value.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
