@@ -22,10 +22,10 @@ from typing import Any
 
 from codenav.core.blocks import BlockKind, CodeBlock, Hit
 from codenav.core.traces import Trace, TracedCall
+from codenav.toolgraph.beside import usual_ranker
 from codenav.toolgraph.folders import GraphFolder, Known
 from codenav.toolgraph.graph import NodeKind
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.toolgraph.rankers import usual_ranker
 
 HITS, SEARCHES = 100, 300
 WORDS = [

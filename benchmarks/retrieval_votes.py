@@ -26,13 +26,13 @@ from codenav.environments.ranking import Ranking as ProductRanking
 from codenav.retrieval import requests
 from codenav.retrieval.stems import stems
 from codenav.toolgraph import gate as gates
+from codenav.toolgraph.beside import usual_ranker
 from codenav.toolgraph.folders import Known
 from codenav.toolgraph.gate import Gate
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import learn
 from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.ranker import ALONE, SHIPPED, GraphRanker
-from codenav.toolgraph.rankers import usual_ranker
 from codenav.toolgraph.votes import Shipped
 
 FIRST = "first stage"

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from codenav.environments.standard import EpisodeParts, standard_environments
     from codenav.episodes.record import EpisodeResult
     from codenav.navigation.calls import Callees, Callers
-    from codenav.navigation.description_cache import describe
     from codenav.navigation.outline import Outline
-    from codenav.navigation.verbs import callees, callers, outline, show
+    from codenav.navigation.verbs import callees, callers, describe, outline, show
     from codenav.session.api import index, load_episode, run, sandbox, search
     from codenav.session.episode import Episode
     from codenav.session.episode_facts import EpisodeFacts
@@ -105,7 +104,6 @@ _HOME = {
     "codenav.core.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
     "codenav.session.api": ("index", "load_episode", "run", "sandbox", "search"),
     "codenav.core.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
-    "codenav.navigation.description_cache": ("describe",),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
     "codenav.session.episode": ("Episode",),
     "codenav.session.episode_facts": ("EpisodeFacts",),
@@ -129,7 +127,7 @@ _HOME = {
     "codenav.agents.models.scripted": ("FunctionModel", "ScriptedModel"),
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),
-    "codenav.navigation.verbs": ("callees", "callers", "outline", "show"),
+    "codenav.navigation.verbs": ("callees", "callers", "describe", "outline", "show"),
     "codenav.core.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
     "codenav.core.tool_selection": ("ToolSelection",),
     "codenav.session.session": ("Session",),

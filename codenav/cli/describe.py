@@ -36,7 +36,7 @@ def command(sources: tuple[str, ...], out: Path | None, **options: Any) -> None:
       codenav run "…" --on ./my-repo --description description.txt
     """
     from codenav.cli.display import opening
-    from codenav.navigation.description_cache import describe
+    from codenav.navigation.verbs import describe
 
     if out and not out.absolute().parent.is_dir():
         raise click.UsageError(f"--out: there is no folder {out.absolute().parent}.")

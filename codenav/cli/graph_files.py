@@ -45,9 +45,9 @@ def graph_of(source: str | None, path: Path | None, python: str | None) -> tuple
     if (source is None) == (path is None):
         raise UsageError("name one graph", hint="--on SOURCE for the one of a source, or --graph FILE")
     if path is not None:
-        from codenav.toolgraph.files import read_graph
+        from codenav.toolgraph import storage
 
-        return read_graph(path), path.stem
+        return storage.read(path), path.stem
     from codenav.core.config import load_config
     from codenav.core.system.interpreter import find_interpreter
     from codenav.indexers.sources import key_of

@@ -46,7 +46,7 @@ def command(given: tuple[str, ...], source: str, forgetting: bool, as_json: bool
     """
     from codenav.cli.display import opening
     from codenav.cli.left_out import tell_unknown, telling_few
-    from codenav.toolgraph.verbs import teach
+    from codenav.toolgraph.teaching import teach
 
     with telling_few() as tell, opening([source], options) as keywords:
         taught = teach(source, given, forgetting=forgetting, tell=tell, **keywords)

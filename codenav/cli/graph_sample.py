@@ -84,20 +84,19 @@ def command(
     from codenav.core.config import load_config
     from codenav.core.errors import ModelFailed, UsageError
     from codenav.toolgraph.back_instruction import DRAWS, BackInstruction
-    from codenav.toolgraph.descriptions import described
+    from codenav.toolgraph.callables import descriptions_of
     from codenav.toolgraph.sampling import Sampler, Shape
 
     shape = Shape(kind)
     sizes = sizes or (range(1, 2) if shape is Shape.NODE else range(2, 6))
     graph, name = graph_of(source, path, python)
-    sampler = Sampler(graph, seed=seed)
-    drawn = sampler.draw(shape, sizes)
+    drawn = Sampler(graph, seed=seed).draw(shape, sizes)
     if model is None:
         made = shown = _print(trace.to_dict() for trace in itertools.islice(drawn, count))
     else:
         url = base_url or load_config().base_url
         opened = open_model(model, base_url=url, notice=lambda text: say(text, err=True))
-        texts = described(source, python=python) if source else {}
+        texts = descriptions_of(source, python=python) if source else {}
         writer = BackInstruction(opened, lambda id: texts.get(id) or graph.nodes[id].description)
         try:
             made = _print(asked.to_dict() for asked in writer.requests(drawn, count))
@@ -112,7 +111,10 @@ def command(
     if not made:
         raise ModelFailed(f"{model} wrote a request for none of {counted(shown, 'sub-graph')}", hint="another --model")
     if made < count:
-        _tell_why(made, count, what, limited=shown >= DRAWS * count, complete=sampler.complete)
+        why = f"no other {what} was found in the graph"
+        if shown >= DRAWS * count:
+            why = "five are shown to a model for each one, and no more"
+        say(f"Note: {made} of {count}: {why}.", err=True)
 
 
 def _print(documents: Iterable[dict[str, Any]]) -> int:
@@ -130,14 +132,3 @@ def _tell(writer: BackInstruction, model: str) -> int:
     of_them = f"{counts.implausible} not plausible, {counts.unreadable} without a readable answer"
     say(f"{model} was shown {counted(counts.drawn, 'sub-graph')}: {of_them}. {counts.usage.tokens:,} tokens.", err=True)
     return counts.drawn
-
-
-def _tell_why(made: int, count: int, what: str, *, limited: bool, complete: bool) -> None:
-    """Tell why there are fewer than were wanted."""
-    if limited:
-        why = "five are shown to a model for each one, and no more"
-    elif complete:
-        why = f"the graph has no other {what}"
-    else:
-        why = f"a search through the graph found no other {what} in its time"
-    say(f"Note: {made} of {count}: {why}.", err=True)

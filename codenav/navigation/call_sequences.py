@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
+from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.system.syntax import parsed
 from codenav.core.traces import TracedCall
-from codenav.navigation.called import Callables, Called
-from codenav.navigation.local import dotted_name
+from codenav.navigation.called import Callables, Called, InCode, KnownCallables
+from codenav.navigation.local import dotted_name, function_in
 
 MOST_CALLS = 500
 """The most calls of one piece; what follows is left out."""
@@ -18,7 +23,10 @@ _PASSING = frozenset({"list", "tuple", "set", "dict", "frozenset", "sorted", "re
 """Built-ins whose result holds what went in."""
 _FAILING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assert_raises", "assert_raises_regex"})
 """Contexts in which calls are expected to fail."""
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MARK = re.compile(r"^\s*@\s*(?:pytest(?:_asyncio)?\.)?fixture\b", re.MULTILINE)
+_NAMED = re.compile(r"\bname\s*=\s*[\"'](\w+)[\"']")
+_DEEPEST_FIXTURE = 8
+"""Fixtures that take each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Reader:
 
     def read_function(self, statements: Iterable[ast.stmt]) -> list[TracedCall]:
         """Read the body of the only function in the statements."""
-        function = next((node for node in statements if isinstance(node, FUNCTIONS)), None)
+        function = function_in(statements)
         return self.read(function.body) if function else self.calls
 
     def prepare(self, statements: Iterable[ast.stmt]) -> None:
@@ -255,3 +263,46 @@ def _last(node: ast.expr) -> str:
     if isinstance(node, ast.Call):
         node = node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+class Fixtures:
+    """The fixtures of code bases, by the file that defines them."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], dict[str, CodeBlock]] = defaultdict(dict)
+
+    def note(self, block: CodeBlock) -> None:
+        """Remember a block, if it is a fixture."""
+        if block.kind in (BlockKind.FUNCTION, BlockKind.METHOD) and "fixture" in block.text[:1_000]:
+            head, _, _ = block.text.partition("def ")
+            if _MARK.search(head):
+                named = _NAMED.search(head)
+                self._found[block.source, block.path][named[1] if named else block.name] = block
+
+    def give(self, reader: Reader, known: KnownCallables, test: CodeBlock, tree: ast.Module) -> None:
+        """Read the fixtures that a test takes, as far as they call something, so that their results have its names."""
+        given: set[str] = set()
+
+        def give(body: ast.Module, depth: int) -> None:
+            for name in _parameters(body) if depth < _DEEPEST_FIXTURE else ():
+                fixture = self._of(test, name)
+                made = parsed(fixture.text) if fixture is not None and name not in given else None
+                if fixture is None or made is None:
+                    continue
+                given.add(name)
+                give(made, depth + 1)
+                reader.callables = InCode(known, fixture)
+                reader.make(name, made.body)
+
+        give(tree, 0)
+
+    def _of(self, test: CodeBlock, name: str) -> CodeBlock | None:
+        """The fixture of that name that a test sees: that of its own file, else of the nearest folder above."""
+        above = (str(folder / "conftest.py") for folder in PurePosixPath(test.path).parents)
+        found = (self._found.get((test.source, place), {}).get(name) for place in (test.path, *above))
+        return next(filter(None, found), None)
+
+
+def _parameters(tree: ast.Module) -> list[str]:
+    function = function_in(tree.body)
+    return [one.arg for one in (*function.args.args, *function.args.kwonlyargs)] if function else []

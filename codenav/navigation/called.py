@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.core.system.syntax import statements
 from codenav.core.traces import callable_name
+from codenav.navigation.loaded import LoadedResolver
+from codenav.navigation.local import function_in
 from codenav.navigation.modules import Module
 from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
 
 _OPTIONAL = re.compile(r"\bNone\b|\bOptional\b|\btyping\b")
 _STATIC = re.compile(r"^\s*@\s*(?:staticmethod|typing\.staticmethod)\b", re.MULTILINE)
+
+MOST_GIVERS = 5
+"""The most callables that give an object of a class. What more of them give says little about any."""
+_SELF = "(the class of the receiver)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +164,6 @@ class KnownCallables:
         return None
 
 
-_SELF = "(the class of the receiver)"
-
-
 def annotations_of(signature: str) -> dict[str, str]:
     """The annotations of the parameters in a signature, by name."""
     function = _function(signature)
@@ -177,11 +182,59 @@ def _signature(signature: str) -> tuple[tuple[str, ...], str]:
 
 
 def _function(signature: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    node = next(iter(statements(f"{signature.strip().rstrip(':')}: ...")), None)
-    return node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    return function_in(statements(f"{signature.strip().rstrip(':')}: ..."))
 
 
 def _annotation(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     return ast.unparse(node) if node is not None else ""
+
+
+def context_of(imports: Sequence[str], *, source: str = "", path: str = "") -> CodeBlock:
+    """A block from which code with these imports can be resolved that is in no index, or in a document of one."""
+    text = "\n    ".join(["def _():", *imports, "..."])
+    id = hashlib.blake2b("\0".join((source, path, text)).encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return CodeBlock(
+        id, BlockKind.FUNCTION, "_", "_", path, LineSpan(1, 1), text, language="python", source=source
+    )  # fmt: skip
+
+
+def typed_flows(resolver: LoadedResolver, known: KnownCallables) -> Iterator[tuple[str, str, str]]:
+    """Giver, taker and parameter, where a parameter is annotated with a class of the code base that few give.
+
+    A class gives its objects, and so does what is annotated to return one. A parameter takes them if it is annotated
+    with that class alone, or it or None.
+    """
+    givers: dict[str, dict[str, None]] = defaultdict(dict)
+    takers: list[tuple[str, str, str]] = []
+    for block in _callables(resolver):
+        called = known.of(block)
+        if called is None:
+            continue
+        if called.gives:
+            givers[called.gives][called.name] = None
+        for parameter, annotation in annotations_of(_signed(block, resolver)).items():
+            kind = known.class_of(annotation, block)
+            if kind:
+                takers.append((kind, called.name, parameter))
+    for kind, taker, parameter in dict.fromkeys(takers):
+        found = [giver for giver in givers.get(kind, ()) if giver != taker]
+        if 0 < len(found) <= MOST_GIVERS:
+            yield from ((giver, taker, parameter) for giver in found)
+
+
+def _callables(resolver: LoadedResolver) -> Iterator[CodeBlock]:
+    for module in resolver.modules.all():
+        for blocks in module.definitions.values():
+            # The first of several: overloads, getters and setters.
+            if blocks[0].kind in (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS):
+                yield blocks[0]
+
+
+def _signed(block: CodeBlock, resolver: LoadedResolver) -> str:
+    """The signature by which a callable takes something."""
+    if block.kind is not BlockKind.CLASS:
+        return block.signature
+    made = resolver.classes.on_exactly(block, "__init__")
+    return made[0].signature if made else ""

@@ -1,33 +1,41 @@
-"""Descriptions of code bases, made by rules and without a model: purpose, layout and entry points.
-
-The library descriptions of the CodeNav paper (arXiv 2406.12276, section 3 and appendix) have the same three parts.
-"""
+"""Descriptions of code bases, made by rules and without a model: purpose, layout and entry points."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from codenav.core.blocks import BlockKind, CodeBlock
+from codenav.core.config import home
 from codenav.core.protocols import Index
+from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.terminal_text import neutral
 from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.sources import Source
-from codenav.navigation.bounded import cut, within
-from codenav.navigation.centrality import rank
-from codenav.navigation.references import Entry, File, read_files
-from codenav.navigation.tool_description import describe_tools
+from codenav.navigation.centrality import Entry, File, rank, read_files
 from codenav.retrieval.aside import is_example
+from codenav.retrieval.source_index import SourceIndex
+from codenav.tools.state_files import Summary, read_summary
 
+RULES = 3
+"""Version of the rules; descriptions made by another version are made again."""
 CHARACTERS = 2_000
 """Size limit of a description."""
 PURPOSE_CHARACTERS, LAYOUT_CHARACTERS = 500, 700
 """Size limits of its first two parts; the entry points take the rest."""
 SENTENCE_CHARACTERS = 110
 SIGNATURE_CHARACTERS = 90
+PURPOSE_SHARE, GROUPS_SHARE = 0.25, 0.4
+"""Shares of the room for the first two parts of the description of a tool source; the operations take the rest."""
+GROUP_CHARACTERS = 400
+"""Size limit of a group of tools."""
 EXPORTED_FACTOR = 5.0
 """Factor for names that the code base exports at its top: they go before names that are only much used inside it."""
 ERROR_FACTOR = 0.05
@@ -41,18 +49,41 @@ _MAKER = re.compile(r"= (\w+)\(")
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
 
 
+def description_of(index: SourceIndex) -> str:
+    """The description of an open index, from the cache as long as that index is unchanged."""
+    state = [RULES, index.source.name, index.fingerprint(), *_states(index.source)]
+    name = hashlib.blake2b(index.source.key.encode(), digest_size=12).hexdigest()
+    cached = home("cache") / "descriptions" / f"{name}.json"
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(cached.read_text(encoding="utf-8"))
+        if kept["state"] == state:
+            return str(kept["text"])
+    text = describe(index, index.source)
+    # Without a cache that can be written, the description is made each time.
+    with suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, json.dumps({"state": state, "text": text}))
+    return text
+
+
+def _states(source: Source) -> list[str]:
+    """The states of tool sources: groups and texts are not in the index."""
+    own = [source.tools.name] if source.tools else []
+    return [*own, *(state for part in source.parts.values() for state in _states(part))]
+
+
 def describe(index: Index, source: Source) -> str:
     """Describe a source in at most `CHARACTERS`, from its index, its metadata and its README.
 
     Each of several sources under one name has its own description and an equal share of the room.
     """
     if not source.parts:
-        return _described(index, source, "", CHARACTERS)
+        return _describe_part(index, source, "", CHARACTERS)
     room = CHARACTERS // len(source.parts) - 2
-    return "\n\n".join(_described(index, part, folder, room) for folder, part in source.parts.items())[:CHARACTERS]
+    return "\n\n".join(_describe_part(index, part, folder, room) for folder, part in source.parts.items())[:CHARACTERS]
 
 
-def _described(index: Index, source: Source, folder: str, room: int) -> str:
+def _describe_part(index: Index, source: Source, folder: str, room: int) -> str:
     if source.tools:
         return neutral(describe_tools(index, source.tools, folder, room))
     first = _purpose(source, room * PURPOSE_CHARACTERS // CHARACTERS)
@@ -107,7 +138,8 @@ def _modules(index: Index, files: Sequence[File]) -> list[str]:
     for file in modules:
         if file.module.count(".") > 1:
             break
-        said = next((_sentence(block.docstring or block.text) for block in _module_docs(index, file)), "")
+        block = index.get(file.sections[0].id) if file.sections else None
+        said = _sentence(block.docstring or block.text) if block else ""
         if said or file.is_package:
             lines.append(f"  {file.module}: {said}" if said else f"  {file.module}")
     return lines
@@ -123,13 +155,6 @@ def _folders(files: Sequence[File], under: str) -> list[str]:
         f"  {name}/: {number} file{'s' * (number != 1)}" if name in folders else f"  {name}"
         for name, number in sorted(counted.items())
     ]
-
-
-def _module_docs(index: Index, file: File) -> Iterator[CodeBlock]:
-    for entry in file.sections[:1]:
-        block = index.get(entry.id)
-        if block is not None:
-            yield block
 
 
 def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
@@ -237,3 +262,70 @@ def _sentence(text: str) -> str:
                 return sentence
             title = title or sentence
     return title
+
+
+def describe_tools(index: Index, state: Path, folder: str, room: int) -> str:
+    """Describe a state of a tool source in at most `room` characters. `folder` begins the paths of its blocks, or "".
+
+    The operations are shown by name with what they do; those that do not fit are counted.
+    """
+    try:
+        summary = read_summary(state)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    title = " ".join(filter(None, [summary.title or summary.name, summary.version]))
+    head = cut(f"{title} (tools.{summary.name}): {_flat(summary.text)}".rstrip(": "), int(room * PURPOSE_SHARE))
+    groups = within("Groups:", map(_group, summary.groups), int(room * GROUPS_SHARE))
+    left = room - len(head) - len(groups) - 2
+    return "\n".join(filter(None, [head, groups, _operations(index, summary, folder, left)]))
+
+
+def _group(group: Mapping[str, Any]) -> str:
+    paragraphs = [_flat(one) for one in str(group.get("text", "")).split("\n\n")]
+    text = " ".join(one if one.endswith((".", "!", "?")) else f"{one}." for one in paragraphs if one)
+    return cut(f"  {group['module']}: {text}" if text else f"  {group['module']}", GROUP_CHARACTERS)
+
+
+def _operations(index: Index, summary: Summary, folder: str, room: int) -> str:
+    under = f"{folder}/" if folder else ""
+    lines: dict[str, str] = {}
+    for block in index.blocks():
+        if block.kind is BlockKind.TOOL and block.path.startswith(under):
+            said = block.docstring.partition("\n")[0]
+            lines[block.name] = cut(f"  {block.name}({_parameter_names(block.signature)}): {said}", SENTENCE_CHARACTERS)
+    ordered = [lines[name] for name in summary.operations if name in lines]
+    title = f"Operations ({len(ordered)}):"
+    text = within(title, ordered, room - 40)
+    shown = text.count("\n")
+    return f"{text}\n  … and {len(ordered) - shown} more: search for them" if text and shown < len(ordered) else text
+
+
+def _parameter_names(signature: str) -> str:
+    """The names of the parameters; those with a default end with `=`."""
+    try:
+        (node,) = ast.parse(f"{signature}: ...").body
+    except (SyntaxError, ValueError):
+        return "…"
+    if not isinstance(node, ast.FunctionDef):
+        return "…"
+    required = [item.arg for item in node.args.args]
+    return ", ".join([*required, *(f"{item.arg}=" for item in node.args.kwonlyargs)])
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its beginning and an ellipsis, in at most `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def within(title: str, lines: Iterable[str], room: int) -> str:
+    """A title and as many lines as fit into `room` characters; "" if none fits."""
+    text = title
+    for line in lines:
+        if len(text) + len(line) + 1 > room:
+            break
+        text += f"\n{line}"
+    return text if text != title else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
@@ -58,3 +59,8 @@ def imports_in(text: str) -> tuple[dict[str, Import], list[Import]]:
             else:
                 bound[alias or name] = Import(found["module"], len(found["dots"]), name)
     return bound, stars
+
+
+def imports_of(tree: ast.AST) -> list[str]:
+    """The import statements in code, anywhere in it."""
+    return [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codenav.core.blocks import BlockKind, CodeBlock
-from codenav.navigation.bases import base_names
-from codenav.navigation.classes import Classes
+from codenav.navigation.classes import Classes, base_names
 from codenav.navigation.imports import Import
 from codenav.navigation.modules import DEFINED, Module, Modules, read_module
 from codenav.navigation.resolve import Resolver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codenav.core.blocks import BlockKind, CodeBlock
@@ -34,7 +34,7 @@ def local_names(block: CodeBlock) -> LocalNames:
     if block.kind not in (BlockKind.FUNCTION, BlockKind.METHOD) or block.language != "python":
         return names
     names.imports = imports_in(block.text)[0]
-    function = next((node for node in statements(block.text) if isinstance(node, _FUNCTIONS)), None)
+    function = function_in(statements(block.text))
     if function is None:
         return names
     arguments = function.args
@@ -71,7 +71,7 @@ def is_declaration(block: CodeBlock) -> bool:
     """True for a Python method whose body is `...` or `raise NotImplementedError`: another one is what runs."""
     if not any(mark in block.text for mark in ("...", "NotImplemented")):
         return False
-    function = next((node for node in statements(block.text) if isinstance(node, _FUNCTIONS)), None)
+    function = function_in(statements(block.text))
     body = [node for node in function.body if not _is_string(node)] if function else []
     return bool(body) and all(_is_no_code(node) for node in body)
 
@@ -129,6 +129,11 @@ def _inside(function: ast.AST) -> Iterator[ast.AST]:
             stack.append(node.context_expr)
         else:
             stack += ast.iter_child_nodes(node)
+
+
+def function_in(body: Iterable[ast.stmt]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The first function among statements."""
+    return next((node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)), None)
 
 
 def dotted_name(node: ast.expr) -> str:

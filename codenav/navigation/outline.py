@@ -14,8 +14,7 @@ from codenav.core.errors import NotFound
 from codenav.core.protocols import Index
 from codenav.core.system.terminal_text import neutral
 from codenav.core.usage import estimate_tokens
-from codenav.navigation.centrality import rank
-from codenav.navigation.references import Entry, File, read_files
+from codenav.navigation.centrality import Entry, File, rank, read_files
 
 TOKENS = 1_024
 """Default budget; that of aider's repository map (`--map-tokens`)."""

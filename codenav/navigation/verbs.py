@@ -1,11 +1,11 @@
-"""The module-level verbs `codenav.show`, `.callers`, `.callees`, `.outline`."""
+"""The module-level verbs `codenav.show`, `.callers`, `.callees`, `.outline`, `.describe`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Unpack
+from typing import Unpack, cast
 
 from codenav.core.blocks import CodeBlock
 from codenav.core.config import load_config
@@ -17,9 +17,19 @@ from codenav.indexers.build import Progress
 from codenav.navigation import calls, lookup, members
 from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
+from codenav.navigation.description import description_of
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
 from codenav.retrieval.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
 from codenav.retrieval.stores import open_store
+
+
+class ReadingKeywords(StoreKeywords, total=False):
+    """The reading of code bases, as keywords: see `codenav.index`."""
+
+    python: str | Path | None
+    refresh: bool
+    progress: Callable[[Progress], None] | None
+    notice: Notice | None
 
 
 class Shown(list[CodeBlock]):
@@ -35,16 +45,12 @@ class Shown(list[CodeBlock]):
         """The public methods of that class."""
 
 
-@spelled(StoreKeywords)
+@spelled(ReadingKeywords)
 def show(
     block: str,
     *,
     on: On | Sequence[On],
-    python: str | Path | None = None,
-    refresh: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **reading: Unpack[ReadingKeywords],
 ) -> Shown:
     """Return the block with a given id, dotted name (`Graph.add_node`, `graph.py::Graph.add_node`), or `path:line`.
 
@@ -55,7 +61,7 @@ def show(
         NotFound: the name has none; the hint has similar names. Also as `codenav.index`.
         Unavailable, StorageFull: as `codenav.index`.
     """
-    with opened(on, python, refresh, progress, notice, store) as indexes:
+    with opened(on, reading) as indexes:
         index = as_index(indexes)
         found = lookup.definition(index, block)
         shown = Shown(found, (blocks[0] for blocks in lookup.namesakes(index, block, found)))
@@ -63,17 +69,13 @@ def show(
         return shown
 
 
-@spelled(StoreKeywords)
+@spelled(ReadingKeywords)
 def callers(
     name: str,
     *,
     on: On | Sequence[On],
     limit: int = 20,
-    python: str | Path | None = None,
-    refresh: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **reading: Unpack[ReadingKeywords],
 ) -> Callers:
     """Return the blocks that call a definition, named as for `show`, or something outside the index (`numpy.mean`).
 
@@ -85,21 +87,17 @@ def callers(
         Unavailable, StorageFull: as `codenav.index`.
     """
     _check(limit)
-    with opened(on, python, refresh, progress, notice, store) as indexes:
+    with opened(on, reading) as indexes:
         return calls.callers(as_index(indexes), name, limit=limit)
 
 
-@spelled(StoreKeywords)
+@spelled(ReadingKeywords)
 def callees(
     name: str,
     *,
     on: On | Sequence[On],
     limit: int = 100,
-    python: str | Path | None = None,
-    refresh: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **reading: Unpack[ReadingKeywords],
 ) -> Callees:
     """Return the names that a definition, named as for `show`, calls, each with the blocks that it refers to.
 
@@ -108,21 +106,17 @@ def callees(
         Ambiguous, NotFound, Unavailable, StorageFull: as `show`.
     """
     _check(limit)
-    with opened(on, python, refresh, progress, notice, store) as indexes:
+    with opened(on, reading) as indexes:
         return calls.callees(as_index(indexes), name, limit=limit)
 
 
-@spelled(StoreKeywords)
+@spelled(ReadingKeywords)
 def outline(
     on: On | Sequence[On],
     *,
     path: str | Path = "",
     tokens: int = TOKENS,
-    python: str | Path | None = None,
-    refresh: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **reading: Unpack[ReadingKeywords],
 ) -> Outline:
     """Make a map of one or several sources in at most `tokens` tokens: `print(codenav.outline("pkg:networkx"))`.
 
@@ -135,9 +129,22 @@ def outline(
     """
     if tokens < MIN_TOKENS:
         raise UsageError(f"{tokens} tokens are too few for a map", hint=f"give it {MIN_TOKENS} or more")
-    with opened(on, python, refresh, progress, notice, store) as indexes:
+    with opened(on, reading) as indexes:
         index = as_index(indexes)
         return maps.outline(index, tokens=tokens, path=_inside(index, str(path)))
+
+
+@spelled(ReadingKeywords)
+def describe(on: On | Sequence[On], **reading: Unpack[ReadingKeywords]) -> str:
+    """Describe the purpose, layout and entry points of code bases: made by rules, at most 2,000 characters for each.
+
+    `run` gives this text to the model if there is no `description`.
+
+    Raises:
+        NotFound, UsageError, Unavailable, StorageFull: as `codenav.index`.
+    """
+    with opened(on, reading) as indexes:
+        return "\n\n".join(map(description_of, indexes))
 
 
 def _inside(index: Index, path: str) -> str:
@@ -155,24 +162,20 @@ def _check(limit: int) -> None:
 
 
 @contextmanager
-def opened(
-    on: On | Sequence[On],
-    python: str | Path | None,
-    refresh: bool,
-    progress: Callable[[Progress], None] | None,
-    notice: Notice | None,
-    store: StoreKeywords,
-) -> Iterator[list[SourceIndex]]:
+def opened(on: On | Sequence[On], reading: ReadingKeywords | None = None) -> Iterator[list[SourceIndex]]:
     """The indexes of code bases; indexes opened here are closed at the end, those passed in stay open."""
     named = listed(on)
     ready = [item for item in named if isinstance(item, SourceIndex)]
     if len(ready) == len(named):
         yield ready
         return
+    given = ReadingKeywords(**reading or {})
+    python, notice = given.pop("python", None), given.pop("notice", None)
+    refresh, progress = given.pop("refresh", True), given.pop("progress", None)
     config = load_config()
     interpreter = find_interpreter(python or config.python or None)
     with ExitStack() as opening:
-        kept = open_store(config.store_options(**store), notice=notice)
+        kept = open_store(config.store_options(**cast(StoreKeywords, given)), notice=notice)
         opening.callback(kept.close)
         yield open_indexes(
             named, python=interpreter, store=kept, opening=opening, refresh=refresh, progress=progress, notice=notice

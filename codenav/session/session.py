@@ -29,7 +29,7 @@ from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.indexers.build import Progress
-from codenav.navigation.description_cache import described
+from codenav.navigation.description import description_of
 from codenav.navigation.hints import Hints
 from codenav.navigation.members import instance_of
 from codenav.navigation.unmatched import advice
@@ -172,7 +172,7 @@ class Session(Closing):
             )  # fmt: skip
             for index in self.indexes if wanted.strict else ():
                 index.strict = True
-            self._description = text_of(description) or "\n\n".join(map(described, self.indexes))
+            self._description = text_of(description) or "\n\n".join(map(description_of, self.indexes))
             self._searches = Searches(
                 self.indexes, chosen, rerank=rerank, base_url=self._server_of(model), tell=self._noticed
             )

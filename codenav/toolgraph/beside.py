@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.protocols import Ranker
 from codenav.core.traces import Trace
 from codenav.environments.ranking import Ranking
+from codenav.retrieval import requests
+from codenav.retrieval.planning import understood
 from codenav.retrieval.source_index import SourceIndex
+from codenav.retrieval.stems import stems
+from codenav.toolgraph.callables import links_of
 from codenav.toolgraph.folders import GraphFolder, Known, Learnt, every_folder
-from codenav.toolgraph.gate import Gate
-from codenav.toolgraph.links import links_of
-from codenav.toolgraph.rankers import measure_votes, usual_ranker
+from codenav.toolgraph.gate import LEAST_CASES, Gate, measure
+from codenav.toolgraph.graph import ToolGraph
+from codenav.toolgraph.learning import EPISODES, forget, learn
+from codenav.toolgraph.memory import Memory
+from codenav.toolgraph.ranker import SHIPPED, GraphRanker
 
-EPISODES = "episodes"
-"""The origin of the traces of episodes."""
-
-
-MakeRanker = Callable[[Known], Ranker]
+GROWTH = 1.25
+"""The growth of the number of requests after which votes are measured again: of some hundred, that takes seconds."""
+MATCHES = 100
+"""The matches of a request that are judged, as many as a search ranks."""
 
 
 class Graphs:
     """The tool graphs beside the indexes of some sources."""
 
-    def __init__(
-        self,
-        indexes: Sequence[SourceIndex],
-        make: MakeRanker = usual_ranker,
-        *,
-        tell: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """`make` makes a ranker of what is known. `tell` gets what cannot be read or written, once each."""
-        self._make, self._tell = make, tell
+    def __init__(self, indexes: Sequence[SourceIndex], *, tell: Callable[[str], None] = lambda text: None) -> None:
+        """`tell` gets what cannot be read or written, once each."""
+        self._tell = tell
         self._told: set[str] = set()
         self._folders: list[tuple[SourceIndex, GraphFolder]] = []
         try:
@@ -55,8 +55,7 @@ class Graphs:
             self._ranker = None
             try:
                 known = self._known()
-                if known is not None:
-                    self._ranker = self._make(known)
+                self._ranker = usual_ranker(known) if known else None
             except CodeNavError as error:
                 self.tell(f"searches are not ranked: {error}")
         return self._ranker
@@ -96,6 +95,20 @@ class Graphs:
             self._tell(text)
 
 
+def usual_ranker(known: Known) -> GraphRanker:
+    """The ranker that sessions and searches have: the votes of the graph, and of the traces with a request."""
+    memory = Memory(known.traces, stems)
+    return GraphRanker(known.graph, names=known.names, memory=memory, gate=known.gate, free=_free)
+
+
+def _free(request: str, query: str) -> bool:
+    """True if hits may come to those of a query: it is the request, or plain words that describe something."""
+    if query == requests.as_words(request):
+        return True
+    asked = understood(query)
+    return asked.read.plain and asked.described
+
+
 def joined(several: Sequence[Learnt]) -> Learnt:
     """Several graphs as one. A trace that taught several of them counts once. They are not to be used afterwards."""
     if not several:
@@ -107,7 +120,8 @@ def joined(several: Sequence[Learnt]) -> Learnt:
         first.graph.merge(other.graph)
         first.traces |= other.traces
         first.gate = _both(first.gate, other.gate)
-    first.traces = dict(sorted(first.traces.items(), key=_oldest_first))
+    # Those of files first, then episodes, oldest first.
+    first.traces = dict(sorted(first.traces.items(), key=lambda item: (item[1].origin == EPISODES, item[1].id)))
     return first
 
 
@@ -124,8 +138,40 @@ def _least(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, fl
     return {name: min(one.get(name, 1.0), other.get(name, 1.0)) for name in {**one, **other}}
 
 
-def _oldest_first(item: tuple[str, Trace]) -> tuple[bool, str]:
-    return item[1].origin == EPISODES, item[1].id
+def measure_votes(learnt: Learnt, index: SourceIndex, names: Mapping[str, str]) -> None:
+    """Measure which votes help on what was learnt, if that has grown enough since it was last measured.
+
+    Raises:
+        IndexUnavailable: the index cannot be read.
+    """
+    traces = [trace for trace in learnt.traces.values() if trace.verified and trace.request.strip()]
+    if len(traces) < LEAST_CASES:
+        # What was measured on traces that are forgotten is forgotten, too.
+        learnt.gate, learnt.measured = Gate(), 0
+        return
+    if learnt.measured <= len(traces) < GROWTH * learnt.measured:
+        return
+    # Without the traces it is what code, specifications and people know.
+    base = learnt.graph.copy()
+    for trace in learnt.traces.values():
+        forget(base, trace)
+    learnt.gate = measure(traces, partial(_scores, index, names), partial(_taught, base), stems, SHIPPED)
+    learnt.measured = len(traces)
+
+
+def _scores(index: SourceIndex, names: Mapping[str, str], request: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for hit in requests.search(index, request, limit=MATCHES):
+        if hit.id in names:
+            found.setdefault(names[hit.id], hit.score)
+    return found
+
+
+def _taught(base: ToolGraph, traces: Sequence[Trace]) -> ToolGraph:
+    graph = base.copy()
+    for trace in traces:
+        learn(graph, trace)
+    return graph
 
 
 def forget_episodes(ids: Iterable[str]) -> None:

@@ -12,15 +12,12 @@ from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.protocols import Index
 from codenav.core.system.syntax import parsed
 from codenav.core.traces import Trace, TracedCall
-from codenav.navigation.call_sequences import Reader
-from codenav.navigation.called import Called, InCode, KnownCallables
+from codenav.navigation.call_sequences import Fixtures, Reader
+from codenav.navigation.called import Called, InCode, KnownCallables, context_of, typed_flows
 from codenav.navigation.code_snippets import examples_in, snippets_in, without_magic
-from codenav.navigation.fixtures import Fixtures
-from codenav.navigation.imports import Import, imports_in
+from codenav.navigation.imports import Import, imports_in, imports_of
 from codenav.navigation.loaded import LoadedResolver
-from codenav.navigation.typed_flows import typed_flows
 from codenav.retrieval.aside import is_aside, is_test, is_vendored
-from codenav.toolgraph.episode_traces import context_of, imports_of
 
 _EXAMPLES = re.compile(
     r"(?:^|/)(?:examples?|demos?|samples?|tutorials?|docs?|documentation|cookbook|galler(?:y|ies)|notebooks?)/",

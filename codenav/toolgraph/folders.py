@@ -18,7 +18,7 @@ from codenav.core.traces import Trace
 from codenav.indexers.sources import Source
 from codenav.toolgraph.gate import Gate
 from codenav.toolgraph.graph import ToolGraph
-from codenav.toolgraph.learning import forget, learn
+from codenav.toolgraph.learning import EPISODES, forget, learn
 from codenav.toolgraph.storage import AGAIN, LARGEST, document_of, graph_of, read_document
 from codenav.toolgraph.trace_files import trace_of
 from codenav.toolgraph.votes import Weights
@@ -45,7 +45,7 @@ class Learnt:
         """Count a trace, and keep it if it is an episode or has a request. Return False if it was learnt before."""
         if not learn(self.graph, trace):
             return False
-        if trace.origin == "episodes" or (trace.request and len(self.traces) < MOST_KEPT):
+        if trace.origin == EPISODES or (trace.request and len(self.traces) < MOST_KEPT):
             self.traces[key_of(trace)] = trace
         return True
 

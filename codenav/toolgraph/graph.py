@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from codenav.core.errors import NotFound, UsageError
-from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node, NodeKind
-from codenav.toolgraph.relations import Relations
+from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node, NodeKind, Relations
 
 __all__ = ["Edge", "EdgeKey", "EdgeKind", "Node", "NodeKind", "ToolGraph"]
 

@@ -7,11 +7,12 @@ from itertools import pairwise, permutations
 
 from codenav.core.traces import Trace
 from codenav.toolgraph.graph import GROUPS, ToolGraph, summed
-from codenav.toolgraph.nodes import EdgeKey, EdgeKind, Node
-from codenav.toolgraph.relations import RESOURCES
+from codenav.toolgraph.nodes import RESOURCES, EdgeKey, EdgeKind, Node
 
 CODE, SPECS = "code", "specs"
 """Origins of what was read, not seen to happen; `code:KEY` is the code of another source than that of the graph."""
+EPISODES = "episodes"
+"""The origin of the traces of episodes."""
 MOST_TOGETHER = 20
 """The most callables of a trace without order: each pair of them is an edge both ways, so that this is 380."""
 _DAY = 86_400

@@ -14,22 +14,21 @@ from codenav.core.blocks import BlockKind, CodeBlock, beside_best
 from codenav.core.config import episodes_dir
 from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.core.events import Status
-from codenav.core.options import StoreKeywords, spelled
+from codenav.core.options import spelled
 from codenav.core.protocols import Model
 from codenav.core.system.stored import Document
 from codenav.core.traces import Trace, callable_name
 from codenav.episodes.store import EpisodeStore
-from codenav.indexers.build import Progress
-from codenav.navigation.verbs import opened
+from codenav.navigation.verbs import ReadingKeywords, opened
 from codenav.retrieval import requests
 from codenav.retrieval.dense import files, making
 from codenav.retrieval.dense.block_vectors import text_of
 from codenav.retrieval.dense.examples import Examples, check, lures_of
 from codenav.retrieval.encoders.tuning import TuningSettings, check_folders
-from codenav.retrieval.source_index import Notice, On, SourceIndex
+from codenav.retrieval.source_index import On, SourceIndex
 from codenav.toolgraph.base_encoders import tune_base
-from codenav.toolgraph.episode_traces import trace_of_episode
-from codenav.toolgraph.names import CallableNames
+from codenav.toolgraph.callables import CallableNames
+from codenav.toolgraph.episodes import trace_of_episode
 from codenav.toolgraph.trace_files import read_traces
 
 EPISODES, DOCSTRINGS = "episodes", "docstrings"
@@ -68,7 +67,7 @@ class Trained(Document):
     seconds: float = 0.0
 
 
-@spelled(StoreKeywords)
+@spelled(ReadingKeywords)
 def train_retriever(
     on: On | Sequence[On],
     learn_from: str | Path,
@@ -80,11 +79,7 @@ def train_retriever(
     negatives: Model | None = None,
     tell: Callable[[str], None] = lambda text: None,
     done: Callable[[float], None] = lambda share: None,
-    python: str | Path | None = None,
-    refresh: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
-    **store: Unpack[StoreKeywords],
+    **reading: Unpack[ReadingKeywords],
 ) -> Trained:
     """Train a retriever for one source or several, and write it to the directory `out`.
 
@@ -109,7 +104,7 @@ def train_retriever(
     if name not in (EPISODES, DOCSTRINGS) and not Path(name).expanduser().is_file():
         raise NotFound(f"there is no file {name}", hint=f"{EPISODES}, {DOCSTRINGS}, or a file of traces")
     trained = Trained(str(folder))
-    with opened(on, python, refresh, progress, notice, store) as indexes:
+    with opened(on, reading) as indexes:
         trained.sources = [index.source.name for index in indexes]
         parts = _parts(name, indexes, trained, tell)
         if negatives is not None:

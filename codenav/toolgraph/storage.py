@@ -1,117 +1,50 @@
-"""Tool graphs as JSON: one document with a format number, nodes and edges; what has its default is left out."""
+"""Tool graphs in files: JSON with a format number, nodes and edges, without what has its default; or made by hand."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.errors import MissingExtra, NotFound, StorageFull, UsageError
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.collecting import uncollected
+from codenav.toolgraph import by_hand
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node, NodeKind
 
 FORMAT = 1
 """The format of the documents that are written. Older ones are read; a newer one is refused."""
-
 LARGEST = 2**53
 """The bound below which counts stay; a double holds each whole number up to it."""
-NODE_NUMBERS = ("calls", "successes", "measured", "seconds", "last_use")
-_NODE_DEFAULTS = [item for item in Node("").to_dict().items() if item[0] not in ("id", "kind")]
-_NODE_NAMES = frozenset(Node("").to_dict())
-_NODE_KINDS: Mapping[Any, NodeKind] = {kind.value: kind for kind in NodeKind}
-_EDGE_KINDS: Mapping[Any, EdgeKind] = {kind.value: kind for kind in EdgeKind}
 AGAIN = "make it again: codenav graph learn"
-
-
-def document_of(graph: ToolGraph) -> dict[str, Any]:
-    """The document of a graph, of JSON types."""
-    return {
-        "format": FORMAT,
-        "nodes": [_node_row(node) for node in graph.nodes.values()],
-        "edges": [_edge_row(key, edge) for key, edge in graph.edges.items()],
-        "learnt": sorted(graph.learnt),
-    }
-
-
-def graph_of(document: Any, name: str = "the graph") -> ToolGraph:
-    """The graph of a document. `name` is that of the document, for messages.
-
-    Raises:
-        UsageError: the document is of a newer format, or is not of a graph; the message says where.
-    """
-    if not isinstance(document, Mapping) or "format" not in document:
-        raise UsageError(f"{name} is no tool graph: it has no format number", hint=AGAIN)
-    number = document["format"]
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise UsageError(f"{name} is no tool graph: its format is {str(number)[:40]!r}", hint=AGAIN)
-    if number > FORMAT:
-        raise UsageError(
-            f"{name} was written by a newer codenav: format {number}, and this one reads up to {FORMAT}",
-            hint="upgrade codenav, or learn the graph again with this one: codenav graph learn",
-        )
-    with uncollected():
-        return _graph(document, name)
-
-
-def _graph(document: Mapping[str, Any], name: str) -> ToolGraph:
-    graph = ToolGraph()
-    for place, row in enumerate(_rows(document, "nodes", name)):
-        node = _node(row, f"{name}: node {place + 1}")
-        if node.id in graph.nodes:
-            raise UsageError(f"{name}: node {place + 1} is there twice: {node.id}", hint=AGAIN)
-        graph.nodes[node.id] = node
-    for place, row in enumerate(_rows(document, "edges", name)):
-        key, edge = _edge(row, graph, name, place)
-        if key in graph.edges:
-            raise UsageError(f"{name}: edge {place + 1} is there twice: {key.source} to {key.target}", hint=AGAIN)
-        graph.take(key, edge)
-    learnt = _rows(document, "learnt", name)
-    if not all(isinstance(one, str) for one in learnt):
-        raise UsageError(f"{name}: what it learnt is no list of texts", hint=AGAIN)
-    graph.learnt = set(learnt)
-    return graph
-
-
-def parse(data: bytes, name: str = "the graph") -> ToolGraph:
-    """The graph in the text of a JSON document.
-
-    Raises:
-        UsageError: as `graph_of`, or it is no JSON, for instance because it was cut short.
-    """
-    return graph_of(_decoded(data, name), name)
-
-
-def _decoded(data: bytes, name: str) -> Any:
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        ended = error.pos >= len(error.doc.rstrip()) - 1
-        wrong = "cut short: the JSON does not end" if ended else f"no JSON at line {error.lineno}"
-        raise UsageError(f"{name} is no tool graph: it is {wrong if data.strip() else 'empty'}", hint=AGAIN) from error
-
-
-def text_of(graph: ToolGraph) -> str:
-    """The JSON text of a graph, a line for each node and edge, so that versions of it can be compared."""
-    document = document_of(graph)
-    parts = [f'{{"format": {FORMAT}']
-    for key in ("nodes", "edges", "learnt"):
-        rows = ",\n".join(orjson.dumps(row).decode() for row in document[key])
-        parts.append(f'"{key}": [\n{rows}\n]' if rows else f'"{key}": []')
-    return ",\n".join(parts) + "}\n"
+YAML = (".yaml", ".yml")
 
 
 def read(path: Path) -> ToolGraph:
-    """The graph in a file.
+    """The graph in a file: JSON that codenav wrote, or actions and tools by hand, in YAML or JSON.
 
     Raises:
-        NotFound, UsageError: as `read_document`, or as `graph_of`.
+        NotFound: there is no such file.
+        UsageError: it holds no graph.
+        MissingExtra: it is YAML, and the extra `tools` is not installed.
     """
-    return graph_of(read_document(path), str(path))
+    if path.suffix.lower() not in YAML:
+        document = read_document(path)
+        return (by_hand.graph_of if by_hand.looks_made_by_hand(document) else graph_of)(document, str(path))
+    from codenav.tools import documents
+
+    try:
+        document = documents.read_file(path)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("PyYAML", "tools") from error
+    except (NotFound, UsageError) as error:
+        raise type(error)(str(error), hint=error.hint or by_hand.SEE) from error
+    if isinstance(document, dict) and "nodes" in document:
+        raise UsageError(f"{path} holds a graph as codenav writes it", hint="name it with .json")
+    return by_hand.graph_of(document, str(path))
 
 
 def read_document(path: Path) -> Any:
@@ -131,7 +64,55 @@ def read_document(path: Path) -> Any:
     except (OSError, ValueError) as error:
         hint = f"ls -l {path}" if isinstance(error, PermissionError) else AGAIN
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", hint=hint) from error
-    return _decoded(data, str(path))
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        ended = error.pos >= len(error.doc.rstrip()) - 1
+        wrong = "cut short: the JSON does not end" if ended else f"no JSON at line {error.lineno}"
+        raise UsageError(f"{path} is no tool graph: it is {wrong if data.strip() else 'empty'}", hint=AGAIN) from error
+
+
+def graph_of(document: Any, name: str = "the graph") -> ToolGraph:
+    """The graph of a document. `name` is that of the document, for messages.
+
+    Raises:
+        UsageError: the document is of a newer format, or is not of a graph; the message says where.
+    """
+    if not isinstance(document, Mapping) or "format" not in document:
+        raise UsageError(f"{name} is no tool graph: it has no format number", hint=AGAIN)
+    number = document["format"]
+    if not _is_count(number) or number < 1:
+        raise UsageError(f"{name} is no tool graph: its format is {str(number)[:40]!r}", hint=AGAIN)
+    if number > FORMAT:
+        raise UsageError(
+            f"{name} was written by a newer codenav: format {number}, and this one reads up to {FORMAT}",
+            hint="upgrade codenav, or learn the graph again with this one: codenav graph learn",
+        )
+    place = ""
+    try:
+        with uncollected():
+            graph = ToolGraph()
+            for number, row in enumerate(_list_of(document, "nodes"), 1):
+                place = f": node {number}"
+                _add_node(graph, row)
+            for number, row in enumerate(_list_of(document, "edges"), 1):
+                place = f": edge {number}"
+                _add_edge(graph, row)
+            place = ""
+            graph.learnt = set(_list_of(document, "learnt"))
+    except (TypeError, ValueError, LookupError) as error:
+        raise UsageError(f"{name}{place or ' is no tool graph'}: {error}", hint=AGAIN) from error
+    return graph
+
+
+def document_of(graph: ToolGraph) -> dict[str, Any]:
+    """The document of a graph, of JSON types."""
+    return {
+        "format": FORMAT,
+        "nodes": [_node_row(node) for node in graph.nodes.values()],
+        "edges": [_edge_row(key, edge) for key, edge in graph.edges.items()],
+        "learnt": sorted(graph.learnt),
+    }
 
 
 def write(graph: ToolGraph, path: Path) -> None:
@@ -147,13 +128,16 @@ def write(graph: ToolGraph, path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
     try:
-        text = text_of(graph)
+        data = orjson.dumps(document_of(graph), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except TypeError as error:
         raise UsageError(f"{path} is not written: a name in the graph is no text ({error})") from error
     try:
-        write_whole(path, text)
+        write_whole(path, data)
     except OSError as error:
         raise StorageFull(f"cannot write {path}: {error.strerror}", hint="name another file") from error
+
+
+_NODE_DEFAULTS = [item for item in Node("").to_dict().items() if item[0] not in ("id", "kind")]
 
 
 def _node_row(node: Node) -> dict[str, Any]:
@@ -178,71 +162,104 @@ def _edge_row(key: EdgeKey, edge: Edge) -> dict[str, Any]:
     return row
 
 
-def _rows(document: Mapping[str, Any], key: str, name: str) -> list[Any]:
+def _add_node(graph: ToolGraph, row: Any) -> None:
+    fields = _fields(row, _NODE_FIELDS, ("id",))
+    node = Node(**fields)
+    node.kind = _NODE_KINDS[fields.get("kind", NodeKind.CALLABLE)]
+    if node.id in graph.nodes:
+        raise ValueError(f"{node.id} is there twice")
+    if node.successes > node.calls:
+        raise ValueError(f"{node.successes} successes of {node.calls} calls of {node.id}")
+    graph.nodes[node.id] = node
+
+
+def _add_edge(graph: ToolGraph, row: Any) -> None:
+    fields = _fields(row, _EDGE_FIELDS, ("kind", "source", "target"))
+    key = EdgeKey(_EDGE_KINDS[fields["kind"]], fields["source"], fields["target"], fields.get("resource", ""))
+    for end in (key.source, key.target):
+        if end not in graph.nodes:
+            raise LookupError(f"there is no node {end[:80]!r}")
+    if key in graph.edges:
+        raise ValueError(f"{key.source} to {key.target} is there twice")
+    graph.take(key, Edge(fields.get("score"), fields.get("count", 0), fields.get("origins", {})))
+
+
+def _list_of(document: Mapping[str, Any], key: str) -> list[Any]:
     rows = document.get(key, [])
-    if not isinstance(rows, list):
-        raise UsageError(f"{name} is no tool graph: its {key} are no list", hint=AGAIN)
+    if not isinstance(rows, list) or (key == "learnt" and not all(isinstance(row, str) for row in rows)):
+        raise ValueError(f"its {key} are no list" + (" of texts" if key == "learnt" else ""))
     return rows
 
 
-def _node(row: Any, place: str) -> Node:
-    try:
-        node = Node(**{name: value for name, value in row.items() if name in _NODE_NAMES})
-        node.kind = _NODE_KINDS.get(node.kind) or NodeKind(node.kind)
-        fine = isinstance(node.id, str) and node.id and isinstance(node.description, str)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise UsageError(f"{place} is none: {_why(row, error, NodeKind)}", hint=AGAIN) from error
-    if not fine:
-        raise UsageError(f"{place} is none: its id or its description is no text", hint=AGAIN)
-    for key in NODE_NUMBERS:
-        value = getattr(node, key)
-        whole = key in ("seconds", "last_use") or isinstance(value, int)
-        if not _number(value) or not 0 <= value < LARGEST or not whole:
-            raise UsageError(f"{place}, {node.id}: {key} is no number from 0", hint=AGAIN)
-    if not _share(node.check) or not (node.score is None or _share(node.score)):
-        raise UsageError(f"{place}, {node.id}: its score and its check are numbers from 0 to 1", hint=AGAIN)
-    if not isinstance(node.days, dict) or not all(_is_of_day(*item) for item in node.days.items()):
-        raise UsageError(f"{place}, {node.id}: its days are no counts", hint=AGAIN)
-    if node.successes > node.calls:
-        raise UsageError(f"{place}, {node.id}: {node.successes} successes of {node.calls} calls", hint=AGAIN)
-    return node
+_Fields = Mapping[str, tuple[Callable[[Any], bool], str]]
 
 
-def _edge(row: Any, graph: ToolGraph, name: str, number: int) -> tuple[EdgeKey, Edge]:
-    try:
-        kind = _EDGE_KINDS.get(row["kind"])
-        key = EdgeKey(kind or EdgeKind(row["kind"]), row["source"], row["target"], row.get("resource", ""))
-        edge = Edge(row.get("score"), row.get("count", 0), row.get("origins", {}))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise UsageError(f"{name}: edge {number + 1} is none: {_why(row, error, EdgeKind)}", hint=AGAIN) from error
-    for end in (key.source, key.target):
-        if not isinstance(end, str) or end not in graph.nodes:
-            raise UsageError(f"{name}: edge {number + 1}: there is no node {str(end)[:80]!r}", hint=AGAIN)
-    counts = [edge.count, *edge.origins.values()] if isinstance(edge.origins, dict) else [-1]
-    if not isinstance(key.resource, str) or not all(type(count) is int and 0 <= count < LARGEST for count in counts):
-        raise UsageError(f"{name}: edge {number + 1}: its count and its origins are whole numbers from 0", hint=AGAIN)
-    if not (edge.score is None or _share(edge.score)):
-        raise UsageError(f"{name}: edge {number + 1}: its score is a number from 0 to 1", hint=AGAIN)
-    return key, edge
+def _fields(row: Any, known: _Fields, needed: tuple[str, ...]) -> dict[str, Any]:
+    """The known fields of a row.
+
+    Raises:
+        TypeError, LookupError: it has not what it needs, or a field is not what it should be.
+    """
+    if not isinstance(row, dict):
+        raise TypeError("it is no object")
+    for key in needed:
+        if key not in row:
+            raise LookupError(f"it has no {key}")
+    found = {key: value for key, value in row.items() if key in known}
+    for key, value in found.items():
+        is_right, what = known[key]
+        if not is_right(value):
+            raise TypeError(f"{key} is {str(value)[:40]!r}, not {what}")
+    return found
 
 
-def _why(row: Any, error: Exception, kinds: type[NodeKind] | type[EdgeKind]) -> str:
-    if not isinstance(row, Mapping):
-        return "it is no object"
-    needed = ("id",) if kinds is NodeKind else ("kind", "source", "target")
-    missing = [key for key in needed if key not in row]
-    if missing:
-        return f"it has no {missing[0]}"
-    return f"{str(error)[:80]}; kinds are {', '.join(kinds)}"
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < LARGEST
 
 
-def _is_of_day(day: Any, count: Any) -> bool:
-    return isinstance(day, str) and day.isdecimal() and len(day) <= 7 and type(count) is int and 0 < count < LARGEST
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and value <= 1
 
 
-def _share(value: Any) -> bool:
-    return _number(value) and 0 <= value <= 1
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _kind_of(kinds: Mapping[str, Any]) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: isinstance(value, str) and value in kinds, f"one of {', '.join(kinds)}"
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_count, value.values()))
+
+
+def _are_days(value: Any) -> bool:
+    return _are_counts(value) and all(day.isdecimal() and len(day) <= 7 and value[day] for day in value)
+
+
+_NODE_KINDS = {kind.value: kind for kind in NodeKind}
+_EDGE_KINDS = {kind.value: kind for kind in EdgeKind}
+_TEXT = (_is_text, "a text")
+_SCORE = (lambda value: value is None or _is_share(value), "a number from 0 to 1")
+_COUNT = (_is_count, "a whole number from 0")
+_NODE_FIELDS: _Fields = {
+    "id": (lambda value: _is_text(value) and value != "", "a text"),
+    "kind": _kind_of(_NODE_KINDS),
+    "description": _TEXT,
+    "score": _SCORE,
+    "check": (_is_share, "a number from 0 to 1"),
+    **dict.fromkeys(("calls", "successes", "measured"), _COUNT),
+    **dict.fromkeys(("seconds", "last_use"), (_is_number, "a number from 0")),
+    "days": (_are_days, "counts by day"),
+}
+_EDGE_FIELDS: _Fields = {
+    "kind": _kind_of(_EDGE_KINDS),
+    **dict.fromkeys(("source", "target", "resource"), _TEXT),
+    "score": _SCORE,
+    "count": _COUNT,
+    "origins": (_are_counts, "whole numbers by name"),
+}

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
-from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.config import episodes_dir
+from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.core.events import Status
+from codenav.core.options import spelled
 from codenav.core.system.stored import Document
 from codenav.core.traces import SAMPLES, Trace
 from codenav.episodes.store import EpisodeStore
-from codenav.retrieval.source_index import SourceIndex
+from codenav.navigation.verbs import ReadingKeywords, opened
+from codenav.retrieval.source_index import On, SourceIndex
+from codenav.toolgraph.beside import measure_votes
+from codenav.toolgraph.callables import CallableNames, links_of
 from codenav.toolgraph.code_traces import CodeTraces
-from codenav.toolgraph.episode_traces import trace_of_episode
+from codenav.toolgraph.episodes import trace_of_episode
 from codenav.toolgraph.folders import GraphFolder, Learnt, key_of
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import (
     CODE,
+    EPISODES,
     SPECS,
     forget,
     forget_origin,
@@ -28,9 +36,6 @@ from codenav.toolgraph.learning import (
     settle_all,
     was_read,
 )
-from codenav.toolgraph.links import links_of
-from codenav.toolgraph.names import CallableNames
-from codenav.toolgraph.rankers import measure_votes
 from codenav.toolgraph.spec_flows import Flow, belonging, flows_of_spec, traces_of_spec
 from codenav.toolgraph.trace_files import read_traces
 from codenav.tools import weights
@@ -87,7 +92,7 @@ class Teacher:
             NotFound, UsageError: a file cannot be read, or holds no trace; nothing is learnt then.
             StorageFull: as `GraphFolder.changing`.
         """
-        with self._folder.changing(anew=self._tell) as learnt:
+        with self._changing() as learnt:
             for path in paths:
                 read = False
                 for trace in read_traces(path, partial(self._left_out, path)):
@@ -103,43 +108,42 @@ class Teacher:
                     raise UsageError(
                         f"no trace could be read from {path}", hint="docs/toolgraph.md shows what a line holds"
                     )
-            measure_votes(learnt, self._index, self._links)
-            self._count(learnt.graph)
 
-    def episodes(self, store: EpisodeStore) -> None:
+    def episodes(self, store: EpisodeStore, *, forgetting: bool = False) -> None:
         """Learn the episodes of the store that have ended, as far as they call something of the source.
+
+        `forgetting`: take all episodes out again, also those that are no longer in the store.
 
         Raises:
             StorageFull: as `GraphFolder.changing`.
         """
         # Before the graph is locked: an episode that ends meanwhile need not wait.
-        found = list(self._episodes(store))
-        if not found and not self.taught.again:
+        found = [] if forgetting else list(self._episodes(store))
+        if not found and not self.taught.again and not forgetting:
             self._tell(f"no episode that has ended on this machine calls anything of {self._index.source.name}")
-        with self._folder.changing(anew=self._tell) as learnt:
-            for trace in found:
-                self._take(learnt, trace, forgetting=False)
-            measure_votes(learnt, self._index, self._links)
-            self._count(learnt.graph)
+        with self._changing() as learnt:
+            known = [trace for trace in learnt.traces.values() if trace.origin == EPISODES]
+            for trace in known if forgetting else found:
+                self._take(learnt, trace, forgetting=forgetting)
 
-    def forget_episodes(self) -> None:
-        """Take all episodes out again, also those that are no longer in the store.
-
-        Raises:
-            StorageFull: as `GraphFolder.changing`.
-        """
-        with self._folder.changing(anew=self._tell) as learnt:
-            for trace in [trace for trace in learnt.traces.values() if trace.origin == "episodes"]:
-                self._take(learnt, trace, forgetting=True)
-            measure_votes(learnt, self._index, self._links)
-            self._count(learnt.graph)
-
-    def code(self, sources: Sequence[SourceIndex]) -> None:
+    def code(self, sources: Sequence[SourceIndex], *, forgetting: bool = False) -> None:
         """Learn what the code of sources shows, in place of what was read of each before, and the own specifications.
 
+        `forgetting`: only take out again what was read before.
+
         Raises:
             StorageFull: as `GraphFolder.changing`.
         """
+        read = ToolGraph() if forgetting else self._read(sources)
+        origins = {self._origin(one) for one in sources}
+        with self._changing() as learnt:
+            for origin in sorted(origins | ({SPECS} if CODE in origins else set())):
+                forget_origin(learnt.graph, origin)
+            learnt.graph.merge(read)
+            settle_all(learnt.graph)
+
+    def _read(self, sources: Sequence[SourceIndex]) -> ToolGraph:
+        """The graph of what the code of sources shows."""
         read = ToolGraph()
         code = CodeTraces(self._index, *(one for one in sources if self._origin(one) != CODE))
         for one in sources:
@@ -147,7 +151,6 @@ class Teacher:
                 learn(read, trace)
         if CODE in map(self._origin, sources):
             self._specified(read, code)
-        self._replace(sources, read)
         if not read.nodes:
             names = ", ".join(one.source.name for one in sources)
             self._tell(
@@ -156,26 +159,7 @@ class Teacher:
             )
         for item in fields(code.counts):
             setattr(self.taught, item.name, getattr(self.taught, item.name) + getattr(code.counts, item.name))
-
-    def forget_code(self, sources: Sequence[SourceIndex]) -> None:
-        """Take out again what was read from the code of sources.
-
-        Raises:
-            StorageFull: as `GraphFolder.changing`.
-        """
-        self._replace(sources, ToolGraph())
-
-    def _replace(self, sources: Sequence[SourceIndex], read: ToolGraph) -> None:
-        origins = {self._origin(one) for one in sources}
-        with self._folder.changing(anew=self._tell) as learnt:
-            for origin in sorted(origins | ({SPECS} if CODE in origins else set())):
-                forget_origin(learnt.graph, origin)
-            learnt.graph.merge(read)
-            settle_all(learnt.graph)
-            self._count(learnt.graph)
-
-    def _origin(self, of: SourceIndex) -> str:
-        return CODE if of.source.key == self._index.source.key else f"{CODE}:{of.source.key}"
+        return read
 
     def _specified(self, graph: ToolGraph, code: CodeTraces) -> None:
         """Learn what annotations and the specifications of tools state."""
@@ -203,17 +187,16 @@ class Teacher:
             learn_flow(graph, *flow)
         self.taught.specs += len(found)
 
-    def _known(self) -> set[str]:
-        """The keys of the traces that the graph has learnt; none if it cannot be read, since it is then begun anew."""
-        try:
-            return self._folder.read().graph.learnt
-        except UsageError:
-            return set()
+    def _origin(self, of: SourceIndex) -> str:
+        return CODE if of.source.key == self._index.source.key else f"{CODE}:{of.source.key}"
 
     def _episodes(self, store: EpisodeStore) -> Iterator[Trace]:
-        known = self._known()
+        known: set[str] = set()
+        with suppress(UsageError):
+            # A graph that cannot be read is begun anew.
+            known = self._folder.read().graph.learnt
         for id in reversed(store.ids()):
-            if f"episodes:{id}" in known:
+            if f"{EPISODES}:{id}" in known:
                 self.taught.again += 1
                 continue
             if store.status(id) is Status.RUNNING:
@@ -224,8 +207,7 @@ class Teacher:
                 self._tell(f"{id} is left out: {error}")
                 self.taught.left_out += 1
                 continue
-            known_calls = self._names.of(trace)
-            if known_calls.calls:
+            if self._names.of(trace).calls:
                 yield trace
             else:
                 self.taught.empty += 1
@@ -252,6 +234,49 @@ class Teacher:
         self.taught.left_out += 1
         self._tell(f"{path.name}, line {line}, is left out: {why}")
 
-    def _count(self, graph: ToolGraph) -> None:
-        self.taught.nodes, self.taught.edges = len(graph.nodes), len(graph.edges)
-        self.taught.unknown = dict(self._names.unknown.most_common())
+    @contextmanager
+    def _changing(self) -> Iterator[Learnt]:
+        """The graph, whose votes are measured and whose size is counted at the end."""
+        with self._folder.changing(anew=self._tell) as learnt:
+            yield learnt
+            measure_votes(learnt, self._index, self._links)
+            self.taught.nodes, self.taught.edges = len(learnt.graph.nodes), len(learnt.graph.edges)
+            self.taught.unknown = dict(self._names.unknown.most_common())
+
+
+@spelled(ReadingKeywords)
+def teach(
+    on: On,
+    learn_from: Sequence[str | Path] = (),
+    *,
+    forgetting: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+    **reading: Unpack[ReadingKeywords],
+) -> Taught:
+    """Teach the graph of a source, or with `forgetting` take the same out again; return what was learnt.
+
+    `learn_from`: files of traces (`.jsonl`, `.json`), sources whose code calls it, and `episodes` for those on this
+    machine; nothing: the code of the source itself. `tell` gets a sentence for each line or episode that is left out.
+
+    Raises:
+        NotFound: a file does not exist. Also as `codenav.index`.
+        Unavailable: as `codenav.index`.
+        StorageFull: the graph cannot be written; the old one stays.
+    """
+    names = [str(one) for one in learn_from]
+    files = [Path(name) for name in names if name.lower().endswith(ENDINGS)]
+    for file in files:
+        if not file.is_file():
+            raise NotFound(f"there is no file {file}", hint="a source that ends like one: name its folder")
+    code = [name for name in names if name != EPISODES and not name.lower().endswith(ENDINGS)]
+    reads_code = bool(code) or not names
+    with opened([on, *code], reading) as indexes:
+        teacher = Teacher(indexes[0], tell=tell)
+        if files:
+            teacher.files(files, forgetting=forgetting)
+        # A folder of that name is `./episodes`.
+        if EPISODES in names:
+            teacher.episodes(EpisodeStore(episodes_dir()), forgetting=forgetting)
+        if reads_code:
+            teacher.code(indexes[1:] or indexes, forgetting=forgetting)
+        return teacher.taught

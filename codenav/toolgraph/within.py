@@ -12,11 +12,10 @@ from codenav.core.errors import NotFound, UsageError
 from codenav.core.protocols import Index
 from codenav.core.system.terminal_text import few
 from codenav.retrieval.source_index import SourceIndex
-from codenav.toolgraph.files import read_graph
+from codenav.toolgraph import storage
+from codenav.toolgraph.callables import CallableNames, links_of
 from codenav.toolgraph.folders import GraphFolder
 from codenav.toolgraph.graph import ToolGraph
-from codenav.toolgraph.links import links_of
-from codenav.toolgraph.names import CallableNames
 
 FIRST = 4
 """The first search looks through this many times the hits that are wanted."""
@@ -43,11 +42,11 @@ class Within:
         Raises:
             NotFound: there is no such file, or no such action in the graph.
             UsageError: the file holds no graph, no tool is recommended, or the threshold is none.
-            MissingExtra: as `read_graph`.
+            MissingExtra: as `storage.read`.
         """
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"the threshold {self.threshold} is not from 0 to 1", hint="the default is 0.5")
-        graph = self.graph if isinstance(self.graph, ToolGraph) else read_graph(Path(self.graph))
+        graph = self.graph if isinstance(self.graph, ToolGraph) else storage.read(Path(self.graph))
         actions = [self.actions] if isinstance(self.actions, str) else list(self.actions)
         known = [id for id in graph.nodes if graph.get_action(id)]
         for action in actions:

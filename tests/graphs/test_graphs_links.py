@@ -9,7 +9,7 @@ import pytest
 import codenav
 from codenav.core.traces import callable_name
 from codenav.retrieval.source_index import SourceIndex
-from codenav.toolgraph import links
+from codenav.toolgraph import callables
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def expected(index: SourceIndex) -> dict[str, str]:
 
 def test_links_name_every_callable_and_follow_the_index(place: Path, tmp_path: Path) -> None:
     with codenav.index(place) as index:
-        first = links.links_of(index, tmp_path)
+        first = callables.links_of(index, tmp_path)
         assert first == expected(index)
         assert sorted(first.values())[:3] == ["part_0.Part0", "part_0.Part0.turn", "part_0.make_0"]
     (place / "part_3.py").write_text("def made_anew(): pass\n")
@@ -35,7 +35,7 @@ def test_links_name_every_callable_and_follow_the_index(place: Path, tmp_path: P
     (place / "sub").mkdir()
     (place / "sub" / "part_3.py").write_text("def below(): pass\n")
     with codenav.index(place) as index:
-        second = links.links_of(index, tmp_path)
+        second = callables.links_of(index, tmp_path)
         assert second == expected(index)
     assert {"part_3.made_anew", "sub.part_3.below"} <= set(second.values())
     assert not {"part_3.make_3", "part_4.make_4"} & set(second.values())
@@ -43,10 +43,10 @@ def test_links_name_every_callable_and_follow_the_index(place: Path, tmp_path: P
 
 def test_links_are_read_from_their_file_while_nothing_changes(place: Path, tmp_path: Path) -> None:
     with codenav.index(place) as index:
-        first = links.links_of(index, tmp_path)
-        file = tmp_path / links.FILE
+        first = callables.links_of(index, tmp_path)
+        file = tmp_path / callables.FILE
         before = file.stat()
-        assert links.links_of(index, tmp_path) == first
+        assert callables.links_of(index, tmp_path) == first
         assert file.stat().st_mtime_ns == before.st_mtime_ns
 
 
@@ -54,6 +54,6 @@ def test_links_are_read_from_their_file_while_nothing_changes(place: Path, tmp_p
     "content", [b"", b"{", b"[]", b'{"format": 2, "files": {}}', b'{"format": 1, "files": {"a": 1}}']
 )
 def test_a_file_of_links_that_cannot_be_read_is_made_anew(place: Path, tmp_path: Path, content: bytes) -> None:
-    (tmp_path / links.FILE).write_bytes(content)
+    (tmp_path / callables.FILE).write_bytes(content)
     with codenav.index(place) as index:
-        assert links.links_of(index, tmp_path) == expected(index)
+        assert callables.links_of(index, tmp_path) == expected(index)

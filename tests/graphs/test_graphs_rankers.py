@@ -11,12 +11,10 @@ import codenav
 from codenav.core.blocks import CodeBlock, Hit, SearchResult
 from codenav.core.traces import Trace, TracedCall
 from codenav.retrieval.source_index import SourceIndex
-from codenav.toolgraph.beside import Graphs
-from codenav.toolgraph.folders import GraphFolder, Known, Learnt
+from codenav.toolgraph.beside import Graphs, joined, measure_votes
+from codenav.toolgraph.callables import links_of
+from codenav.toolgraph.folders import GraphFolder, Learnt
 from codenav.toolgraph.gate import LEAST_CASES, Gate
-from codenav.toolgraph.links import links_of
-from codenav.toolgraph.ranker import GraphRanker
-from codenav.toolgraph.rankers import measure_votes, usual_ranker
 
 FRUIT = ("apple", "pear", "plum", "cherry", "quince", "grape", "fig", "lemon", "melon", "peach")
 
@@ -124,14 +122,8 @@ def test_several_sources_are_ranked_together_and_an_episode_on_both_counts_once(
     other = tmp_path / "kitchen"
     other.mkdir()
     (other / "kitchen.py").write_text('def bake(fruit):\n    """Bake a cake of the fruit."""\n    return fruit\n')
-    made: list[Known] = []
-
-    def make(known: Known) -> GraphRanker:
-        made.append(known)
-        return usual_ranker(known)
-
     with codenav.index(other) as kitchen:
-        graphs = Graphs([index, kitchen], make)
+        graphs = Graphs([index, kitchen])
         calls = (TracedCall("garden.pick_plum"), TracedCall("kitchen.bake"))
         for n in range(3):
             graphs.learn(Trace(f"e{n}", calls, "Bake a plum cake", origin="episodes", ended=1e9))
@@ -139,9 +131,7 @@ def test_several_sources_are_ranked_together_and_an_episode_on_both_counts_once(
         assert ranking
         found = SearchResult("tree fruit", [*index.search("tree fruit", limit=100), *kitchen.search("fruit")])
         assert next(hit.name for hit in ranking.ranked(found, kitchen, shown=1)) == "bake"
-        [known] = made
-        assert known.graph.nodes["kitchen.bake"].successes == 3
-        assert len(known.traces) == 3
-        assert {"garden.pick_plum", "kitchen.bake"} <= set(known.names.values())
-        graphs.ranking("Another one")
-        assert len(made) == 1, "what did not change is not read again"
+        together = joined([GraphFolder.of(one.source).read() for one in (index, kitchen)])
+        assert together.graph.nodes["kitchen.bake"].successes == 3
+        assert len(together.traces) == 3
+        assert graphs.ranker() is ranking.ranker, "what did not change is not read again"

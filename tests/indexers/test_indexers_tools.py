@@ -19,7 +19,7 @@ from codenav.indexers.build import build
 from codenav.indexers.place import Place
 from codenav.indexers.sources import Source, key_of, lasting, resolve
 from codenav.indexers.tool_blocks import tool_blocks
-from codenav.navigation.description_cache import describe
+from codenav.navigation.verbs import describe
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.importing import paths_of, told
 from codenav.retrieval.source_index import remove_index

@@ -21,7 +21,7 @@ from codenav.navigation.call_sequences import MOST_CALLS, Reader
 from codenav.navigation.called import Called
 from codenav.navigation.code_snippets import examples_in, snippets_in
 from codenav.toolgraph.code_traces import CodeTraces
-from codenav.toolgraph.episode_traces import trace_of_episode
+from codenav.toolgraph.episodes import trace_of_episode
 
 
 class Shelf:

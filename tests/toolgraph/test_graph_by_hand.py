@@ -46,7 +46,7 @@ def test_actions_tools_scores_groups_and_substitutes_are_read() -> None:
     assert EdgeKey(EdgeKind.SUBSTITUTE, "shop.create_order", "shop.draft_order") in graph.edges
     assert graph.members("commerce") == {"mail", "mail.send", "mail.read", "shop.create_order"}
     assert set(graph.recommend(["order"]).nodes) == {"order", "shop.create_order", "mail.send", "mail.read"}
-    assert storage.parse(storage.text_of(graph).encode()) == graph
+    assert storage.graph_of(storage.document_of(graph)) == graph
 
 
 def test_the_form_of_chat2graph_is_read() -> None:

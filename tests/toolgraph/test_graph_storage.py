@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from drawn import drawn
@@ -16,37 +17,59 @@ from codenav.toolgraph import storage
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 
 
+def again(graph: ToolGraph) -> ToolGraph:
+    return storage.graph_of(json.loads(json.dumps(storage.document_of(graph))))
+
+
 @given(graphs())
 @drawn(25)
-def test_what_is_written_is_read_again(graph: ToolGraph) -> None:
-    text = storage.text_of(graph)
-    assert storage.parse(text.encode()) == graph
-    assert json.loads(text) == storage.document_of(graph)
-    assert storage.graph_of(json.loads(text)) == graph
+def test_a_graph_is_the_same_after_writing_and_reading(graph: ToolGraph) -> None:
+    assert again(graph) == graph
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8) | st.just("__proto__")
+
+
+@given(names, names, names)
+@drawn(40)
+def test_any_name_is_kept(one: str, other: str, resource: str) -> None:
+    graph = ToolGraph()
+    graph.node(one).description = resource
+    graph.node(other)
+    graph.count(EdgeKind.RESOURCE, one, other, resource, origin="traces")
+    assert again(graph) == graph
 
 
 @pytest.fixture
-def text() -> str:
+def file(tmp_path: Path) -> Path:
     graph = ToolGraph()
     graph.add_action("order")
     graph.add_tool("create", [("order", 0.5)])
     graph.node("list").calls = 2
     graph.count(EdgeKind.NEXT, "list", "create", origin="traces")
     graph.count(EdgeKind.NEXT, "create", "list", origin="traces")
-    return storage.text_of(graph)
+    storage.write(graph, tmp_path / "g.json")
+    return tmp_path / "g.json"
 
 
-def test_a_graph_that_was_cut_short_anywhere_is_one_clear_line(text: str) -> None:
-    for end in range(len(text.rstrip())):
-        with pytest.raises(UsageError) as raised:
-            storage.parse(text[:end].encode(), "g.json")
+def refusal(file: Path) -> str:
+    with pytest.raises(UsageError) as raised:
+        storage.read(file)
+    assert "\n" not in str(raised.value) and raised.value.hint
+    return str(raised.value)
+
+
+def test_a_file_that_is_damaged_is_one_clear_line(file: Path) -> None:
+    text = file.read_text()
+    for end in range(0, len(text.rstrip()), 7):
+        file.write_text(text[:end])
         wrong = "cut short: the JSON does not end" if end else "empty"
-        assert str(raised.value) == f"g.json is no tool graph: it is {wrong}"
+        assert refusal(file) == f"{file} is no tool graph: it is {wrong}"
+    file.write_text(text.replace('"id": "create"', '"id" "create"', 1))
+    assert "it is no JSON at line 9" in refusal(file)
 
 
-def test_a_graph_that_is_no_json_inside_is_told_with_the_line(text: str) -> None:
-    with pytest.raises(UsageError, match=r"g\.json is no tool graph: it is no JSON at line 4"):
-        storage.parse(text.replace('"create","kind"', '"create" "kind"', 1).encode(), "g.json")
+EDGE = {"kind": "next", "source": "order", "target": "order"}
 
 
 @pytest.mark.parametrize(
@@ -56,38 +79,33 @@ def test_a_graph_that_is_no_json_inside_is_told_with_the_line(text: str) -> None
         ({"format": "1"}, "its format is '1'"),
         ({"format": True}, "its format is 'True'"),
         ({"nodes": {}}, "its nodes are no list"),
-        ({"nodes": [{"kind": "action"}]}, "node 1 is none: it has no id"),
-        ({"nodes": [7]}, "node 1 is none: it is no object"),
-        ({"nodes": [{"id": "a", "kind": ["action"]}]}, "kinds are callable, group, category, action"),
-        ({"nodes": [{"id": "a", "calls": 1.5}]}, "node 1, a: calls is no number from 0"),
-        ({"nodes": [{"id": ""}]}, "node 1 is none: its id or its description is no text"),
-        ({"nodes": [{"id": "a", "kind": "tool"}]}, "kinds are callable, group, category, action"),
-        ({"nodes": [{"id": "a", "calls": -1}]}, "node 1, a: calls is no number from 0"),
-        ({"nodes": [{"id": "a", "calls": 2**64 - 1}]}, "node 1, a: calls is no number from 0"),
-        ({"nodes": [{"id": "a", "days": {"x": 1}}]}, "node 1, a: its days are no counts"),
-        ({"nodes": [{"id": "a", "days": {"3": 0}}]}, "node 1, a: its days are no counts"),
-        ({"nodes": [{"id": "a", "seconds": "1"}]}, "seconds is no number from 0"),
+        ({"learnt": [7]}, "its learnt are no list of texts"),
+        ({"nodes": [{"kind": "action"}]}, "node 1: it has no id"),
+        ({"nodes": [7]}, "node 1: it is no object"),
+        ({"nodes": [{"id": "a", "kind": ["action"]}]}, "not one of callable, group, category, action"),
+        ({"nodes": [{"id": "a", "kind": "tool"}]}, "kind is 'tool', not one of callable, group, category, action"),
+        ({"nodes": [{"id": "a", "calls": 1.5}]}, "node 1: calls is '1.5', not a whole number from 0"),
+        ({"nodes": [{"id": "a", "calls": 2**64 - 1}]}, "not a whole number from 0"),
+        ({"nodes": [{"id": ""}]}, "node 1: id is '', not a text"),
+        ({"nodes": [{"id": "a", "days": {"x": 1}}]}, "not counts by day"),
+        ({"nodes": [{"id": "a", "days": {"3": 0}}]}, "not counts by day"),
+        ({"nodes": [{"id": "a", "seconds": "1"}]}, "seconds is '1', not a number from 0"),
         ({"nodes": [{"id": "a", "calls": 1, "successes": 2}]}, "2 successes of 1 calls"),
-        ({"nodes": [{"id": "a", "check": 2}]}, "numbers from 0 to 1"),
-        ({"nodes": [{"id": "a"}, {"id": "a"}]}, "node 2 is there twice: a"),
-        ({"edges": [{"kind": "next", "source": "order"}]}, "edge 1 is none: it has no target"),
-        ({"edges": [[]]}, "edge 1 is none: it is no object"),
-        ({"edges": [{"kind": "after", "source": "order", "target": "order"}]}, "kinds are next, resource"),
-        ({"edges": [{"kind": "next", "source": "order", "target": "gone"}]}, "edge 1: there is no node 'gone'"),
-        ({"edges": [{"kind": "next", "source": ["order"], "target": "order"}]}, "there is no node"),
-        ({"edges": [{"kind": "next", "source": "order", "target": "order", "count": 1.5}]}, "whole numbers"),
-        ({"edges": [{"kind": "next", "source": "order", "target": "order", "origins": {"x": "y"}}]}, "whole numbers"),
-        ({"edges": [{"kind": "next", "source": "order", "target": "order", "score": 3}]}, "from 0 to 1"),
-        ({"edges": 2 * [{"kind": "next", "source": "order", "target": "order"}]}, "edge 2 is there twice"),
+        ({"nodes": [{"id": "a", "check": 2}]}, "check is '2', not a number from 0 to 1"),
+        ({"nodes": [{"id": "a"}, {"id": "a"}]}, "node 2: a is there twice"),
+        ({"edges": [{"kind": "next", "source": "order"}]}, "edge 1: it has no target"),
+        ({"edges": [{**EDGE, "kind": "after"}]}, "edge 1: kind is 'after', not one of next, resource"),
+        ({"edges": [{**EDGE, "target": "gone"}]}, "edge 1: there is no node 'gone'"),
+        ({"edges": [{**EDGE, "source": ["order"]}]}, "not a text"),
+        ({"edges": [{**EDGE, "origins": {"x": "y"}}]}, "not whole numbers by name"),
+        ({"edges": [{**EDGE, "score": 3}]}, "score is '3', not a number from 0 to 1"),
+        ({"edges": [EDGE, EDGE]}, "edge 2: order to order is there twice"),
     ],
 )
-def test_a_wrong_graph_is_one_clear_line_with_the_place(text: str, change: dict[str, object], said: str) -> None:
-    document = {**json.loads(text), **change}
-    with pytest.raises(UsageError) as raised:
-        storage.parse(json.dumps(document).encode(), "g.json")
-    assert str(raised.value).startswith("g.json")
-    assert said in str(raised.value)
-    assert "\n" not in str(raised.value) and raised.value.hint
+def test_a_wrong_graph_is_one_clear_line_with_the_place(file: Path, change: dict[str, Any], said: str) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    message = refusal(file)
+    assert message.startswith(str(file)) and said in message
 
 
 KEYS = ["id", "kind", "source", "target", "count", "origins", "score", "resource", "calls"]
@@ -108,31 +126,28 @@ def test_any_row_is_a_node_an_edge_or_a_clear_error(row: object) -> None:
             assert str(error).startswith("g.json")
 
 
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8) | st.just("__proto__")
-
-
-@given(names, names, names)
-@drawn(40)
-def test_any_name_is_kept(one: str, other: str, resource: str) -> None:
-    graph = ToolGraph()
-    graph.node(one).description = resource
-    graph.node(other)
-    graph.count(EdgeKind.RESOURCE, one, other, resource, origin="traces")
-    assert storage.parse(storage.text_of(graph).encode()) == graph
-
-
-def test_files_are_written_whole_and_what_is_in_the_way_is_told(tmp_path: Path, text: str) -> None:
-    graph, path = storage.parse(text.encode()), tmp_path / "g.json"
-    storage.write(graph, path)
-    assert storage.read(path) == graph
-    assert [one.name for one in tmp_path.iterdir()] == ["g.json"]
-    graph.node("\udc80")
+def test_files_are_written_whole_and_what_is_in_the_way_is_an_error(file: Path) -> None:
+    graph, folder = storage.read(file), file.parent
+    assert [one.name for one in folder.iterdir()] == ["g.json"]
+    broken = graph.copy()
+    broken.node("\udc80")
     with pytest.raises(UsageError, match="a name in the graph is no text"):
-        storage.write(graph, path)
-    graph.remove_node("\udc80")
-    assert storage.read(path) == graph
-    for wrong, kind in ((tmp_path / "no" / "g.json", NotFound), (tmp_path, UsageError)):
+        storage.write(broken, file)
+    assert storage.read(file) == graph
+    for wrong, kind in ((folder / "no" / "g.json", NotFound), (folder, UsageError)):
         with pytest.raises(kind):
             storage.write(graph, wrong)
         with pytest.raises(kind):
             storage.read(wrong)
+
+
+def test_a_graph_is_read_in_any_of_its_forms(file: Path, tmp_path: Path) -> None:
+    for name, text in (
+        ("a.yaml", "actions:\n  measure: {tools: [a]}\n"),
+        ("a.json", '{"actions": {"measure": ["a"]}}'),
+    ):
+        (tmp_path / name).write_text(text.replace('["a"]', '{"tools": ["a"]}'))
+        assert set(storage.read(tmp_path / name).nodes) == {"measure", "a"}
+    (tmp_path / "g.yaml").write_text(file.read_text())
+    with pytest.raises(UsageError, match="as codenav writes it"):
+        storage.read(tmp_path / "g.yaml")

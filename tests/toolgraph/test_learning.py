@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import MOST_TOGETHER, forget, forget_origin, learn, settle_all
-from codenav.toolgraph.nodes import Edge, EdgeKey, EdgeKind, Node
-from codenav.toolgraph.relations import RESOURCES
+from codenav.toolgraph.nodes import RESOURCES, Edge, EdgeKey, EdgeKind, Node
 from codenav.toolgraph.storage import document_of, graph_of
 
 NAMES = [f"shop.{letter}" for letter in "abcde"]

@@ -17,9 +17,8 @@ from codenav.toolgraph import memory as remembering
 from codenav.toolgraph.gate import Gate, measure
 from codenav.toolgraph.graph import EdgeKey, EdgeKind, NodeKind, ToolGraph
 from codenav.toolgraph.memory import Memory
-from codenav.toolgraph.pagerank import MOST_PUSHES, WaysOf, pagerank
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.toolgraph.votes import Polling, Shipped, Weights
+from codenav.toolgraph.votes import MOST_PUSHES, Polling, Shipped, WaysOf, Weights, pagerank
 
 EPISODES = Shipped(Weights(episodes=1.0), Weights(episodes=1.0, steps=1.0))
 
