@@ -11,7 +11,6 @@ COMMANDS: dict[str, str] = {
     "check": "tools_check",
     "list": "tools_list",
     "show": "tools_show",
-    "stubs": "tools_stubs",
 }
 """Command name to module of this package, whose attribute `command` is the command."""
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from codenav.cli import completing
-from codenav.cli.agent_options import base_url_option
 from codenav.cli.options import counted, json_option, one_line, print_json, say
 from codenav.cli.tool_options import allow_private_option, secret_option, server_option
 from codenav.core.errors import UsageError
 
 if TYPE_CHECKING:
     from codenav.core.options import ToolOptions
-    from codenav.core.protocols import Model
     from codenav.tools.broker.checks import Row
     from codenav.tools.places import Place
 
@@ -27,8 +25,6 @@ MOST = 20
 @click.argument("source", shell_complete=completing.sources)
 @click.option("--no-network", is_flag=True, help="Ask no server: only the document and the descriptions are checked.")
 @click.option("--strict", is_flag=True, help="Name the tools that --strict leaves out of a run; any is exit code 1.")
-@click.option("--model", metavar="NAME", help="Model that rates the descriptions.  [default: rules do]")
-@base_url_option
 @secret_option
 @server_option
 @allow_private_option
@@ -37,8 +33,6 @@ def command(
     source: str,
     no_network: bool,
     strict: bool,
-    model: str | None,
-    base_url: str | None,
     secrets: tuple[str, ...],
     server: str | None,
     allow_private: bool | None,
@@ -68,16 +62,11 @@ def command(
             f"{source} is no source of tools", hint="openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL"
         )
     options = ToolOptions(secrets=secrets, server=server or "", allow_private=bool(allow_private)).checked()
-    opened = _opened(model, base_url) if model else None
     found: list[Row] = []
-    try:
-        for row in _rows(places.parse(source), options, network=not no_network, model=opened):
-            found.append(row)
-            if not as_json:
-                _show(row, found)
-    finally:
-        if opened:
-            opened.close()
+    for row in _rows(places.parse(source), options, network=not no_network):
+        found.append(row)
+        if not as_json:
+            _show(row, found)
     if as_json:
         print_json([row.to_dict() for row in found])
     else:
@@ -87,7 +76,7 @@ def command(
     return _exit_code(found, strict=strict)
 
 
-def _rows(place: Place, options: ToolOptions, *, network: bool, model: Model | None) -> Iterator[Row]:
+def _rows(place: Place, options: ToolOptions, *, network: bool) -> Iterator[Row]:
     from codenav.tools.broker.checks import DOCUMENT, Row, document_rows, rows
     from codenav.tools.layout import laid_out
 
@@ -105,14 +94,7 @@ def _rows(place: Place, options: ToolOptions, *, network: bool, model: Model | N
             raise
         yield Row(DOCUMENT, False, str(error), error.hint or "it is not indexed")
         return
-    yield from rows(state, options, network=network, model=model)
-
-
-def _opened(name: str, base_url: str | None) -> Model:
-    from codenav.agents.models import open_model
-    from codenav.core.config import load_config
-
-    return open_model(name, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
+    yield from rows(state, options, network=network)
 
 
 def _show(row: Row, found: Iterable[Row]) -> None:

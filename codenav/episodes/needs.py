@@ -46,7 +46,7 @@ def prelude(document: Mapping[str, Any], files: Sequence[str], *, what: str) -> 
     `what`: `script` or `notebook`, for that sentence.
     """
     given = (path for source in document["sources"] for path in source.get("import_paths", ()))
-    # Stubs of tools work only where codenav runs the code: a package of their own takes their place.
+    # Stubs of tools work only where codenav runs the code.
     paths = [path for path in dict.fromkeys(given) if not _STUBS.search(path)]
     needed = [*paths, *files[:_MANY]]
     if not needed:
@@ -76,8 +76,8 @@ def _tools(source: str, tools: Sequence[str]) -> list[str]:
     named = f" (called: {few(tools, _MANY)})" if tools else ""
     return [
         f"The tools of {source}{named}: it sends requests to their service.",
-        f"  codenav tools stubs {shlex.quote(source)} --out DIR",
-        "makes a package of them; run this with PYTHONPATH=DIR",
+        f"  codenav sandbox start --name NAME --on {shlex.quote(source)}",
+        "starts a sandbox that has them (--secret and --allow as for a run); codenav sandbox exec NAME runs this there",
     ]
 
 

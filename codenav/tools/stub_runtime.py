@@ -14,14 +14,10 @@ from typing import Any
 
 MOST_FILE_BYTES = 8 << 20
 """Most bytes of files that one call sends to the host of codenav."""
-_UNBOUNDED = 1 << 60
 _DEPTH = 100
 _PICTURES = ("image/png", "image/jpeg", "image/svg+xml")
 
-_OUTSIDE = (
-    "tools are called from code that codenav runs (codenav run, codenav tools call); "
-    "codenav tools stubs SOURCE --out DIR makes a package with a transport of its own"
-)
+_OUTSIDE = "tools are called from code that codenav runs: codenav run, codenav sandbox exec"
 
 
 class _Omitted:
@@ -64,7 +60,7 @@ def call(tool: str, given: Mapping[str, Any], optional: Mapping[str, Any], files
     which may be empty.
     """
     arguments: dict[str, Any] = {}
-    left = [MOST_FILE_BYTES if "codenav_host" in sys.modules else _UNBOUNDED]
+    left = [MOST_FILE_BYTES]
     for name, value in {**given, **{name: value for name, value in optional.items() if value is not None}}.items():
         if value is not OMIT:
             arguments[name] = _sent_file(name, value, files[name], left) if name in files else _plain(name, value)
@@ -74,11 +70,7 @@ def call(tool: str, given: Mapping[str, Any], optional: Mapping[str, Any], files
 def _send(tool: str, arguments: dict[str, Any]) -> Any:
     host = sys.modules.get("codenav_host")
     if host is None:
-        try:
-            transport = import_module("tools._transport")
-        except ImportError:
-            raise ToolError(_OUTSIDE) from None
-        return transport.send(tool, arguments)
+        raise ToolError(_OUTSIDE)
     try:
         return host.call_host("tools/" + tool, arguments=arguments)
     except RuntimeError as error:

@@ -14,12 +14,9 @@ from command_line import codenav as cli
 from tool_service import KEY, TROUBLE, ToolService
 
 import codenav
-from codenav.agents.models.scripted import FunctionModel, ScriptedModel
 from codenav.core import schemas
 from codenav.tools import layout, places, weights
 from codenav.tools.broker.trials import unlike
-from codenav.tools.model_ratings import rated_by
-from codenav.tools.ratings import Rating
 
 SHOP_KEY = {"SHOP_KEY": KEY}
 
@@ -153,30 +150,6 @@ def test_bad_input_is_one_sentence(arguments: list[str], said: str) -> None:
     assert ended.code == 2
     assert said in ended.err
     assert "Traceback" not in ended.err
-
-
-def test_a_model_rates_descriptions() -> None:
-    said = "The lines of an order are not explained.\nRATING: 1 2\n"
-    lines = ("The lines of an order are not explained",)
-    assert rated_by(FunctionModel(lambda _: said), "f()", "Doc.", Rating()) == Rating(1, 2, lines)
-    assert rated_by(FunctionModel(lambda _: "none\nRATING: 3 3"), "f()", "Doc.", Rating(1, 1)) == Rating()
-    for unusable in ("", "It is fine.", "RATING: 7 9", "rating 3"):
-        assert rated_by(ScriptedModel([unusable]), "f()", "Doc.", Rating(2, 2, ("x",))) == Rating(2, 2, ("x",))
-
-
-def test_a_model_of_the_command_line(tmp_path: Path, service: ToolService) -> None:
-    script = tmp_path / "ratings.txt"
-    answers = ["<action>\nnone\nRATING: 3 3\n</action>"] * 18 + ["<action>\nIt is vague.\nRATING: 2 1\n</action>"]
-    script.write_text("\n".join(answers))
-    source = f"openapi:{service.url}/openapi.json"
-    rows = check(source, "--model", f"scripted:{script}", "--server", service.url, code=4)
-    rated = [row for row in rows if row["name"].startswith("description")]
-    assert [row["ok"] for row in rated] == [True] * 18 + [False]
-    assert rated[-1]["detail"] == "completeness 2, readability 1: It is vague"
-    script.write_text(answers[0])
-    ended = cli("tools", "check", source, "--no-network", "--model", f"scripted:{script}")
-    assert ended.code == 1
-    assert "the script has no answer 2" in ended.err
 
 
 def test_the_schema_of_an_answer() -> None:

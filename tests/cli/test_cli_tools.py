@@ -1,17 +1,14 @@
-"""`codenav tools list`, `show` and `stubs` as a user meets them, and packages of stubs against a real service."""
+"""`codenav tools list` and `show` as a user meets them."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 from command_line import codenav, offered
-from tool_service import CLIENT, CLIENT_SECRET, KEY, PASSWORD, PNG, SHOP, TOKEN, USER, ToolService
+from tool_service import ToolService
 
 from codenav.core import schemas
 
@@ -76,7 +73,6 @@ def test_show_finds_a_tool_by_any_of_its_names(shop: Path) -> None:
         (("tools", "list", "openapi:none.yaml"), "none.yaml", "Try: "),
         (("tools", "list", "openapi:"), "openapi: names nothing", "openapi:FILE or openapi:http://HOST/openapi.json"),
         (("tools", "list", "{shop}", "--no-refresh"), "has not been read", "codenav index openapi:"),
-        (("tools", "stubs", "{shop}"), "--out", "Try "),
         (("index", "{shop}l"), "there is no file", "did you mean openapi:"),
     ],
 )
@@ -136,109 +132,3 @@ def test_names_of_tools_are_completed(shop: Path) -> None:
     found = offered("tools", "show", "--on", f"openapi:{shop}", "creat")
     assert list(found) == ["create_order"]
     assert offered("tools", "show", "--on", "openapi:none.yaml", "creat") == {}
-
-
-USE = """
-import tools.shop as shop
-from tools.shop import ToolError, create_order, get_product_image, list_products, whoami_basic, whoami_oauth
-
-for product in list_products(color="blue"):
-    print(product["name"])
-print(create_order(7, [{"product": 1, "quantity": 2}], note="soon")["id"])
-print(get_product_image(1))
-print(shop.upload_product_image(2, "mug.png", caption="A mug") is not None)
-for ask in (whoami_basic, whoami_oauth, shop.whoami_bearer, shop.whoami_cookie, shop.whoami_query):
-    print(ask())
-try:
-    shop.get_product(99)
-except ToolError as error:
-    print(error.status, error.body)
-"""
-
-
-def python(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run code with the written stubs, without anything of codenav."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder), **variables}
-    return subprocess.run(
-        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{code}"],
-        cwd=folder, env=env, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-
-
-def test_written_stubs_call_the_service_on_their_own(shop: Path, service: ToolService, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    ran = codenav("tools", "stubs", f"openapi:{shop}", "--out", out, "--json")
-    assert ran.code == 0, ran.err
-    jsonschema.validate(ran.document, schemas.load("tools-stubs"))
-    assert ran.document[0]["package"] == "tools.shop" and ran.document[0]["tools"] == 19
-    (out / "mug.png").write_bytes(PNG)
-    secrets = {
-        "TOOLS_SHOP_SHOP_KEY": KEY, "TOOLS_SHOP_SHOP_QUERY": KEY, "TOOLS_SHOP_SHOP_COOKIE": KEY,
-        "TOOLS_SHOP_SHOP_BASIC": f"{USER}:{PASSWORD}", "TOOLS_SHOP_SHOP_BEARER": TOKEN,
-        "TOOLS_SHOP_SHOP_OAUTH": f"{CLIENT}:{CLIENT_SECRET}",
-    }  # fmt: skip
-    done = python(USE, out, **secrets)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[:5] == ["Mug", "Scarf", "1001", "product-1.png", "True"]
-    assert (out / "product-1.png").read_bytes() == PNG
-    assert len(lines) == 11 and lines[-1].startswith("404 {")
-    assert [seen.line for seen in service.writes] == ["POST /orders", "POST /products/2/image"]
-    name, kind, content = service.writes[1].parts()["image"]
-    assert (name, kind, content) == ("mug.png", "image/png", PNG)
-
-
-def test_written_stubs_say_what_they_lack(shop: Path, service: ToolService, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert codenav("tools", "stubs", f"openapi:{shop}", "--out", out).code == 0
-    code = (
-        "import tools.shop as shop\ntry:\n    shop.create_order(7, [{'product': 1, 'quantity': 2}])\n"
-        "except shop.ToolError as error:\n    print(error)"
-    )
-    assert python(code, out).stdout == "this operation needs a secret; set TOOLS_SHOP_SHOP_KEY\n"
-    wrong = python(code, out, TOOLS_SHOP_SHOP_KEY="not-it-5a").stdout
-    assert wrong.startswith("401 ") and "not-it-5a" not in wrong
-    service.stop()
-    assert "does not answer" in python(code, out, TOOLS_SHOP_SHOP_KEY=KEY).stdout
-    assert not service.writes[1:]
-
-
-def test_written_stubs_are_clean_for_mypy(shop: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert codenav("tools", "stubs", f"openapi:{shop}", "--out", out).code == 0
-    (out / "use.py").write_text(USE)
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", str(tmp_path / "cache")]
-    for what in (["use.py"], ["-p", "tools"]):
-        checked = subprocess.run([*mypy, *what], cwd=out, capture_output=True, text=True)
-        assert checked.stdout == "", checked.stdout
-
-
-def test_stubs_write_over_their_own_files_only(shop: Path, tmp_path: Path) -> None:
-    out, source = tmp_path / "out", f"openapi:{shop}"
-    assert codenav("tools", "stubs", source, "--out", out).code == 0
-    text = shop.read_text()
-    shop.write_text(text.replace("operationId: createOrder", "operationId: placeOrder"))
-    assert codenav("tools", "stubs", source, "--out", out).code == 0
-    operations = out / "tools" / "shop" / "_operations"
-    assert (operations / "place_order.py").is_file() and not (operations / "create_order.py").exists()
-
-    mine = operations / "place_order.py"
-    mine.write_text("# mine\n")
-    ran = codenav("tools", "stubs", source, "--out", out)
-    assert ran.code == 2 and f"{mine}: there already, and not as codenav wrote it" in ran.err
-    assert mine.read_text() == "# mine\n"
-    foreign = tmp_path / "repo"
-    (foreign / "tools" / "shop").mkdir(parents=True)
-    (foreign / "tools" / "shop" / "__init__.py").write_text("MINE = 1\n")
-    ran = codenav("tools", "stubs", source, "--out", foreign)
-    assert ran.code == 2 and "there already" in ran.err
-    assert [path.name for path in foreign.rglob("*.py")] == ["__init__.py"]
-
-
-def test_two_specifications_in_one_folder(shop: Path, tmp_path: Path) -> None:
-    out, second = tmp_path / "out", tmp_path / "second.yaml"
-    second.write_text(SHOP.read_text())
-    for path in (shop, second):
-        assert codenav("tools", "stubs", f"openapi:{path}", "--out", out).code == 0
-    done = python("from tools import second, shop\nprint(second.ToolError is shop.ToolError)", out)
-    assert done.stdout == "True\n", done.stderr

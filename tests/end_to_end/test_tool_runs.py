@@ -488,7 +488,7 @@ def test_exports_say_what_they_need(order: Run, chat_server: ChatServer, shop: s
     assert codenav("episodes", "export", "last", "--script", script).code == 0
     assert codenav("episodes", "export", "last", "--notebook", notebook).code == 0
     for text in (script.read_text(), notebook.read_text()):
-        assert f"codenav tools stubs {shop} --out DIR" in text
+        assert f"codenav sandbox start --name NAME --on {shop}" in text
         assert "shop.list_products" in text and "sys.path" not in text
 
 

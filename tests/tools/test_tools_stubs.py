@@ -136,10 +136,7 @@ def test_null_is_sent_where_the_schema_has_it_and_values_of_python_become_json(b
 def test_outside_of_a_sandbox_the_error_says_what_to_do(tmp_path: Path) -> None:
     code = "import tools.shop\ntry:\n    tools.shop.list()\nexcept tools.shop.ToolError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", code], cwd=written(SHOP, tmp_path), capture_output=True, text=True)
-    assert done.stdout == (
-        "tools are called from code that codenav runs (codenav run, codenav tools call); "
-        "codenav tools stubs SOURCE --out DIR makes a package with a transport of its own\n"
-    )
+    assert done.stdout == "tools are called from code that codenav runs: codenav run, codenav sandbox exec\n"
 
 
 def test_several_specifications_share_the_package_tools(tmp_path: Path) -> None:

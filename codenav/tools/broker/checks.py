@@ -13,22 +13,18 @@ from dataclasses import dataclass, replace
 from codenav.core.errors import CodeNavError
 from codenav.core.execution import ToolCall
 from codenav.core.options import ToolOptions
-from codenav.core.protocols import Model
 from codenav.core.system.stored import Document
 from codenav.tools import weights
 from codenav.tools.broker.broker import Broker
 from codenav.tools.broker.security import Secrets
 from codenav.tools.broker.transport import Http
 from codenav.tools.broker.trials import try_operation, try_server
-from codenav.tools.describing import docstring
 from codenav.tools.layout import State
 from codenav.tools.model import Effect, Operation, ToolSpec
-from codenav.tools.model_ratings import rated_by
 from codenav.tools.places import Place
 from codenav.tools.ratings import BEST, rated
 from codenav.tools.reading import read_spec
 from codenav.tools.state_files import read_spec_of
-from codenav.tools.stubs import stubs_of
 from codenav.tools.weights import Checked
 
 DOCUMENT, SERVER, TRIAL, DESCRIPTION = "document", "server", "trial", "description"
@@ -67,11 +63,10 @@ def document_rows(place: Place, *, allow_private: bool) -> Iterator[Row]:
         yield Row(DOCUMENT, True, "as its specification says")
 
 
-def rows(state: State, options: ToolOptions, *, network: bool = True, model: Model | None = None) -> Iterator[Row]:
+def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterator[Row]:
     """The checks of a state, and new weights once all were made. Without `network` no server is asked.
 
     Raises:
-        ModelUnreachable, ModelRefused, ModelFailed: as `Model.complete`.
         OSError: the weights cannot be written.
     """
     spec = read_spec_of(state.path)
@@ -89,7 +84,7 @@ def rows(state: State, options: ToolOptions, *, network: bool = True, model: Mod
         for path, known in before.items():
             if path in found:
                 found[path] = replace(found[path], server=known.server, trial=known.trial)
-    yield from _descriptions(spec, found, state, model)
+    yield from _descriptions(spec, found, state)
     weights.save(state.path, {path: one for path, one in found.items() if one.weight < 1 or one.reasons})
 
 
@@ -143,15 +138,10 @@ def _trials(state: State, spec: ToolSpec, options: ToolOptions, found: dict[str,
             yield Row(f"{TRIAL} {spec.name}.{item.name}", tried.ok, tried.detail, tried.hint)
 
 
-def _descriptions(spec: ToolSpec, found: dict[str, Checked], state: State, model: Model | None) -> Iterator[Row]:
-    """A row for the description of each operation. A model's ratings take the place of those by rules."""
-    stubs = {stub.name: stub for stub in stubs_of(spec)} if model else {}
+def _descriptions(spec: ToolSpec, found: dict[str, Checked], state: State) -> Iterator[Row]:
+    """A row for the description of each operation."""
     for item in spec.operations:
-        path = state.summary.operations[item.name]
-        rating = found[path].rating
-        if model:
-            rating = rated_by(model, stubs[item.name].signature, docstring(item, spec), rating)
-            found[path] = replace(found[path], rating=rating)
+        rating = found[state.summary.operations[item.name]].rating
         told = f"completeness {rating.completeness}, readability {rating.readability}"
         told += f": {'; '.join(rating.findings)}" if rating.findings else ""
         yield Row(f"{DESCRIPTION} {spec.name}.{item.name}", rating.completeness == rating.readability == BEST, told)
