@@ -77,22 +77,15 @@ def command(
 
 
 def _rows(place: Place, options: ToolOptions, *, network: bool) -> Iterator[Row]:
-    from codenav.tools.broker.checks import DOCUMENT, Row, document_rows, rows
+    from codenav.tools.broker.checks import refusal_rows, rows
     from codenav.tools.layout import laid_out
 
     # Without the network the state that was read last serves for a server; a file is read again in any case.
     asked = network or place.file is not None
-    violated = False
-    for row in document_rows(place, allow_private=options.allow_private) if asked else ():
-        violated = violated or not row.ok
-        yield row
     try:
-        # What its notes say, the rows of the document have said.
         state = laid_out(place, max_age=0.0 if asked else None, allow_private=options.allow_private)
     except UsageError as error:
-        if not violated:
-            raise
-        yield Row(DOCUMENT, False, str(error), error.hint or "it is not indexed")
+        yield from refusal_rows(place, error, allow_private=options.allow_private)
         return
     yield from rows(state, options, network=network)
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from codenav.tools.model import Schema
-from codenav.tools.patterns import matches
+
+BACKTRACKS = 100_000
+"""Most steps back in the match of a pattern: the code chooses the text, and a specification may hold any pattern, over
+which Python's own `re` keeps the whole process waiting. A text that needs more does not match."""
+_FORMATS = {"date-time": "date-time", "email": "idn-email", "time": "time"} | {
+    name: name for name in ("date", "hostname", "ipv4", "ipv6", "uuid")
+}
+"""Formats of texts that are checked, by their names in JSON Schema; `byte` and `uri` are the others. An unknown format
+allows everything."""
+_BITS = {"int32": 32, "int64": 64}
 
 
 class Sent(str):
@@ -21,9 +33,7 @@ def fits(value: Any, schema: Any, schemas: Mapping[str, Schema]) -> bool:
 
 def validator_for(schema: Any, schemas: Mapping[str, Schema]) -> Any:
     """A validator for a schema whose references lead to `#/schemas/NAME`."""
-    from codenav.tools.formats import FORMATS
-
-    return _kind()({"schemas": schemas, "allOf": [schema]}, format_checker=FORMATS)
+    return _kind()({"schemas": schemas, "allOf": [schema]})
 
 
 def first_problem(validator: Any, value: Any) -> Any:
@@ -113,7 +123,7 @@ def _kind() -> Any:
     import jsonschema
 
     standard = jsonschema.Draft202012Validator
-    by_type, by_format = standard.VALIDATORS["type"], standard.VALIDATORS["format"]
+    by_type = standard.VALIDATORS["type"]
 
     def typed(validator: Any, types: Any, instance: Any, schema: Any) -> Iterator[Any]:
         takes_file = schema.get("format") in ("binary", "byte", "base64") or "contentEncoding" in schema
@@ -123,11 +133,48 @@ def _kind() -> Any:
             yield from by_type(validator, types, instance, schema)
 
     def matched(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if isinstance(instance, str) and not isinstance(instance, Sent) and not matches(str(pattern), instance):
+        if isinstance(instance, str) and not isinstance(instance, Sent) and not _allows("pattern", pattern, instance):
             yield jsonschema.ValidationError("the pattern does not match")
 
     def formatted(validator: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if not isinstance(instance, Sent):
-            yield from by_format(validator, name, instance, schema)
+        if not isinstance(instance, Sent) and not _has_format(str(name), instance):
+            yield jsonschema.ValidationError(f"the format is not {name}")
 
     return jsonschema.validators.extend(standard, {"type": typed, "pattern": matched, "format": formatted})
+
+
+def _has_format(name: str, value: Any) -> bool:
+    if name in _BITS and isinstance(value, int | float) and not isinstance(value, bool):
+        return -(1 << (_BITS[name] - 1)) <= value < 1 << (_BITS[name] - 1)
+    if not isinstance(value, str):
+        return True
+    if name == "byte":
+        try:
+            base64.b64decode(value, validate=True)
+        except ValueError:
+            return False
+    if name == "uri":
+        return bool(urlsplit(value).scheme) and not re.search(r"\s", value)
+    # Services take a moment with a space in it, and a time without a zone.
+    if name == "date-time":
+        value = value.replace(" ", "T", 1)
+    if name == "time" and not re.search(r"[Zz]|[+-]\d\d:\d\d", value):
+        value += "Z"
+    return name not in _FORMATS or _allows("format", _FORMATS[name], value)
+
+
+def _allows(keyword: str, operand: Any, text: str) -> bool:
+    """True if a keyword allows a text; so does a pattern that cannot be read."""
+    found = _compiled(keyword, str(operand))
+    return found is None or bool(found.is_valid(text))
+
+
+@lru_cache(maxsize=512)
+def _compiled(keyword: str, operand: str) -> Any:
+    import jsonschema_rs
+
+    options = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+    try:
+        return jsonschema_rs.validator_for({keyword: operand}, pattern_options=options, validate_formats=True)
+    except ValueError:
+        return None

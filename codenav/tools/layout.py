@@ -29,13 +29,12 @@ from codenav.core.config import home
 from codenav.core.errors import NotFound, StorageFull, Unavailable
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.locks import held
-from codenav.tools.model import ToolSpec
 from codenav.tools.places import FORMS, Place
 from codenav.tools.reading import read_spec
 from codenav.tools.references import MOST_DOCUMENTS
-from codenav.tools.state_files import STUBS, Checks, Summary, digest_of, read_summary, write_state
+from codenav.tools.state_files import STUBS, Summary, digest_of, read_summary, write_state
 
-LAYOUT = "3"
+LAYOUT = "4"
 """Version of what is written from a specification: a state of another one is written anew."""
 
 NOTES = 3
@@ -86,7 +85,6 @@ def laid_out(
     max_age: float | None = 0.0,
     notice: Notice | None = None,
     allow_private: bool = False,
-    check: Callable[[ToolSpec], Checks] | None = None,
 ) -> State:
     """The current state of a tool source, read and written if it is new.
 
@@ -118,7 +116,7 @@ def laid_out(
         if known and cache.good_enough(known, begun, private):
             return cache.use(known)
         try:
-            known, notes = cache.read(private, check)
+            known, notes = cache.read(private)
         except Unavailable as error:
             cache.tidy()
             if isinstance(error, StorageFull) or not known or place.file:
@@ -182,15 +180,14 @@ class _Cache:
             again = f"codenav index {shlex.quote(self.place.name)}"
             raise NotFound(f"the files kept of {self.place.name} are damaged", hint=again) from error
 
-    def read(self, private: bool, check: Callable[[ToolSpec], Checks] | None) -> tuple[_Known, tuple[str, ...]]:
+    def read(self, private: bool) -> tuple[_Known, tuple[str, ...]]:
         """Read the specification, and write its state if it is not there; return it with the notes of a new one."""
         for left in self.folder.glob(".reading-*"):
             shutil.rmtree(left, ignore_errors=True)
         _check_file(self.place)
         print_of_files = fingerprint(self.place)
         spec = read_spec(self.place.name, allow_private=private)
-        checks = check(spec) if check else None
-        digest = digest_of(spec, checks, layout=LAYOUT)
+        digest = digest_of(spec, layout=LAYOUT)
         target, before = self.folder / digest, self.known()
         new = not (target / "source.json").is_file()
         with _making(self.folder):
@@ -200,7 +197,7 @@ class _Cache:
                     # The scratch folder itself is private; the state is read by sandboxes of other users, too.
                     inner = Path(scratch) / "state"
                     inner.mkdir()
-                    write_state(spec, inner, checks=checks)
+                    write_state(spec, inner)
                     inner.rename(target)
             day = before.fetched if before and before.hash == digest else time.strftime("%Y-%m-%d")
             known = _Known(digest, time.time(), day, print_of_files, private)

@@ -47,11 +47,7 @@ class Summary(Stored):
     made: ClassVar[Makers] = {"groups": tuple, "notes": tuple}
 
 
-Checks = Mapping[str, Mapping[str, Any]]
-"""The findings of a check by operation."""
-
-
-def write_state(spec: ToolSpec, folder: Path, *, checks: Checks | None = None) -> None:
+def write_state(spec: ToolSpec, folder: Path) -> None:
     """Write the files of a state into a new folder.
 
     Raises:
@@ -62,23 +58,21 @@ def write_state(spec: ToolSpec, folder: Path, *, checks: Checks | None = None) -
     for path, text in package(spec, stubs):
         _write(folder / STUBS / path, text)
     for operation, stub in zip(spec.operations, stubs, strict=True):
-        check = dict((checks or {}).get(operation.name, {}))
-        _write_dated(folder / OPERATIONS / paths[operation.name], tool_document(operation, stub, check))
-    _write(folder / "spec.json", dumped(replace(spec, operations=()).to_dict()))
+        _write_dated(folder / OPERATIONS / paths[operation.name], _document(operation, stub))
+    _write(folder / "spec.json", _dumped(replace(spec, operations=()).to_dict()))
     weights.save(folder, weights.by_rules(spec, paths))
-    _write(folder / "source.json", dumped(_summary(spec, paths).to_dict()))
+    _write(folder / "source.json", _dumped(_summary(spec, paths).to_dict()))
 
 
-def tool_document(operation: Operation, stub: Stub, check: Mapping[str, Any]) -> str:
+def _document(operation: Operation, stub: Stub) -> str:
     """The content of a `.tool` file."""
-    return dumped(
+    return _dumped(
         {
             "operation": operation.to_dict(),
             "signature": stub.signature,
             "docstring": stub.docstring,
             "text": stub.text,
             "import_line": stub.import_line,
-            "check": dict(check),
         }
     )
 
@@ -113,13 +107,13 @@ def read_operation(path: Path) -> Operation:
     return Operation.from_dict(json.loads(path.read_text(encoding="utf-8"))["operation"])
 
 
-def digest_of(spec: ToolSpec, checks: Checks | None, *, layout: str) -> str:
+def digest_of(spec: ToolSpec, *, layout: str) -> str:
     """The name of the folder of a state: equal for equal content, in whatever order objects list their keys."""
-    text = json.dumps([layout, spec.to_dict(), checks or {}], sort_keys=True, default=str)
+    text = json.dumps([layout, spec.to_dict()], sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def dumped(data: Any) -> str:
+def _dumped(data: Any) -> str:
     """JSON in ASCII; what JSON has no form for (dates of YAML) becomes text."""
     return json.dumps(data, default=str) + "\n"
 

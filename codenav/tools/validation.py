@@ -37,16 +37,6 @@ class Violation:
     """Path and method of the operation that it is in."""
 
 
-def violations(where: str | Library, *, allow_private: bool = False) -> list[tuple[str, str]]:
-    """The violations of a document, each with its path.
-
-    Raises:
-        CodeNavError: as `read_openapi`, but for documents that can be read and are not valid.
-    """
-    library = where if isinstance(where, Library) else Library(where, allow_private=allow_private)
-    return [(violation.path, violation.message) for violation in violations_of(library)]
-
-
 def version_of(root: Any, name: str) -> str:
     """`2.0`, `3.0`, `3.1` or `3.2`.
 
@@ -92,7 +82,7 @@ def _validator(version: str) -> Any:
 
 
 def violations_of(library: Library) -> list[Violation]:
-    """The violations of a document, against the meta-schema of its version and the rules that it cannot say."""
+    """The violations of a document against the meta-schema of its version. What else is wrong the reader notes."""
     root = library.root.value
     version = version_of(root, library.main)
     found: dict[tuple[str, str], Violation] = {}
@@ -103,8 +93,6 @@ def violations_of(library: Library) -> list[Violation]:
             found.setdefault((violation.path, violation.message), violation)
         if len(found) >= MOST:
             break
-    for violation in _rules(library):
-        found.setdefault((violation.path, violation.message), violation)
     return list(found.values())
 
 
@@ -115,12 +103,16 @@ def refused(faults: Sequence[Violation]) -> list[Violation]:
 
 def _written_out(library: Library) -> Any:
     """The document with the operations that stand in other files, as no meta-schema knows one that is a `$ref`."""
-    root = library.root.value
-    paths = {
-        path: {**item.value, **{method: place.value for method, place in _operations(library, item)}}
-        for path, item in _items(library)
+    root, paths = library.root.value, library.root.at("paths")
+    with suppress(Unresolved):
+        paths = library.resolve(paths)
+    items = paths.value if isinstance(paths.value, Mapping) else {}
+    found = {
+        path: {**value, **{method: place.value for method, place in _operations(library, paths.at(path))}}
+        for path, value in items.items()
+        if isinstance(value, Mapping)
     }
-    return {**root, "paths": {**root["paths"], **paths}} if paths and "$ref" not in root["paths"] else root
+    return {**root, "paths": {**root["paths"], **found}} if found and "$ref" not in root["paths"] else root
 
 
 def _operations(library: Library, item: Place) -> Iterator[tuple[str, Place]]:
@@ -211,108 +203,3 @@ def _short(message: str) -> str:
         return message
     # The value that is wrong may be long; what is wrong about it stands behind it.
     return f"{message[: LONGEST - 81]}…{message[-80:]}"
-
-
-def _rules(library: Library) -> Iterator[Violation]:
-    """Violations of rules that a meta-schema cannot say."""
-    ids: dict[str, str] = {}
-    for path, item in _items(library):
-        shared, faults = _parameters(library, item)
-        yield from faults
-        for method, place in _operations(library, item):
-            given = place.value.get("operationId") if isinstance(place.value, Mapping) else None
-            if isinstance(given, str):
-                if given in ids:
-                    text = f"the operationId {given!r} is that of {ids[given]}, too"
-                    yield Violation(f"{place.pointer}/operationId", text, hard=False, operation=(path, method))
-                ids.setdefault(given, f"{method.upper()} {path}")
-            own, faults = _parameters(library, place)
-            for violation in faults:
-                yield Violation(violation.path, violation.message, violation.hard, (path, method))
-            declared = {name for name, where in shared | own if where == "path"}
-            named = set(re.findall(r"\{([^{}]+)\}", path))
-            for name in sorted(named - declared):
-                yield Violation(place.pointer, f"{{{name}}} of the path is not declared", False, (path, method))
-            for name in sorted({name for name, where in own if where == "path"} - named):
-                text = f"the parameter {name!r} is not in the path"
-                yield Violation(place.pointer, text, False, (path, method))
-    yield from _anywhere(library)
-
-
-def _items(library: Library) -> Iterator[tuple[str, Place]]:
-    paths = library.root.at("paths")
-    with suppress(Unresolved):
-        paths = library.resolve(paths)
-    for path, value in paths.value.items() if isinstance(paths.value, Mapping) else ():
-        if isinstance(value, Mapping):
-            yield path, paths.at(path)
-
-
-def _parameters(library: Library, holder: Place) -> tuple[set[tuple[str, str]], list[Violation]]:
-    """Names and places of the parameters of an operation or path, and those that stand there twice."""
-    found: set[tuple[str, str]] = set()
-    faults = []
-    items = holder.at("parameters")
-    for number in range(len(items.value)) if isinstance(items.value, list) else ():
-        try:
-            value = library.resolve(items.at(number)).value
-        except Unresolved:
-            # `_anywhere` names it.
-            continue
-        if not isinstance(value, Mapping):
-            continue
-        key = (str(value.get("name")), str(value.get("in")))
-        if key in found:
-            text = f"the parameter {key[0]!r} in {key[1]} stands there twice"
-            faults.append(Violation(items.at(number).pointer, text, hard=False))
-        found.add(key)
-    return found, faults
-
-
-def _anywhere(library: Library) -> Iterator[Violation]:
-    """Violations that can be anywhere in the named document: references that lead nowhere, and two faults of schemas.
-
-    References into other documents are followed when operations are read.
-    """
-    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), library.root.value)]
-    checked: dict[str, str] = {}
-    old = "swagger" in library.root.value
-    while waiting:
-        path, value = waiting.pop()
-        # Names of properties are no keywords.
-        named = path[-1:] == ("properties",)
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(item, dict | list):
-                # In examples, a reference is a text like any other.
-                if named or key not in ("example", "examples", "default", "enum", "const"):
-                    waiting.append(((*path, key), item))
-                if old and key == "items" and isinstance(item, list) and not named:
-                    text = "a list is no schema: all items of an array have one"
-                    yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
-            elif key == "$ref" and isinstance(item, str) and item.startswith("#") and not named:
-                if item not in checked:
-                    try:
-                        library.target(item, library.main)
-                        checked[item] = ""
-                    except Unresolved as error:
-                        checked[item] = str(error)
-                if checked[item]:
-                    yield Violation(pointer(path), checked[item], hard=False, operation=_operation(path))
-            elif key == "default" and isinstance(value, dict) and not named and not _fits(item, value):
-                text = _short(f"{item!r} is no default of the type {value['type']}")
-                yield Violation(pointer((*path, key)), text, hard=False, operation=_operation(path))
-
-
-def _fits(default: Any, schema: Mapping[str, Any]) -> bool:
-    """False if a plain value is not of the type of its schema."""
-    kinds = schema.get("type")
-    kinds = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
-    if default is None:
-        return not kinds or "null" in kinds or schema.get("nullable") is True or schema.get("x-nullable") is True
-    if isinstance(default, bool):
-        own = {"boolean"}
-    elif isinstance(default, str):
-        own = {"string", "file"}
-    else:
-        own = {"number", "integer"} if float(default).is_integer() else {"number"}
-    return not kinds or bool(own & {kind for kind in kinds if isinstance(kind, str)})

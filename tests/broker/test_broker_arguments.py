@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.tools.broker.arguments import ArgumentChecker
-from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.flights import Refused
 from codenav.tools.model import Operation, Parameter
 
 SCHEMAS = {

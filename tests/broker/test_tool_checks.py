@@ -16,7 +16,8 @@ from tool_service import KEY, TROUBLE, ToolService
 import codenav
 from codenav.core import schemas
 from codenav.tools import layout, places, weights
-from codenav.tools.broker.trials import unlike
+from codenav.tools.broker.promises import Promises
+from codenav.tools.model import Operation
 
 SHOP_KEY = {"SHOP_KEY": KEY}
 
@@ -76,8 +77,8 @@ def test_what_fails_is_told_in_one_line_and_lowers_the_weight(service: ToolServi
     source = f"openapi:{service.url}/trouble.json"
     rows = {row["name"]: row for row in check(source, "--secret", "shop_key=SHOP_KEY", code=1, **SHOP_KEY)}
     wrong = {
-        "html": "a web page where JSON is promised", "empty": "the answer: None is not of type 'object'",
-        "broken": "JSON that cannot be read", "wrong": "ok: 'perhaps' is not of type 'boolean'",
+        "html": "a web page where JSON is promised", "empty": "promises: null is not of type \"object\"",
+        "broken": "JSON that cannot be read", "wrong": "['ok']: \"perhaps\" is not of type \"boolean\"",
         "large": "over 8 MiB", "endless": "over 8 MiB", "elsewhere": "not followed", "circle": "over 5 redirects",
     }  # fmt: skip
     for name, said in wrong.items():
@@ -155,8 +156,12 @@ def test_bad_input_is_one_sentence(arguments: list[str], said: str) -> None:
 def test_the_schema_of_an_answer() -> None:
     schemas = {"Node": {"type": "object", "properties": {"next": {"$ref": "#/schemas/Node"}}, "required": ["id"]}}
     node = {"$ref": "#/schemas/Node"}
-    assert unlike({"id": 1, "next": {"id": 2}}, node, schemas) == ""
-    assert unlike({"id": 1, "next": {}}, node, schemas) == "next: 'id' is a required property"
-    assert unlike([{"id": 1}, 7], {"type": "array", "items": node}, schemas) == "[1]: 7 is not of type 'object'"
-    assert unlike(7, {"$ref": "#/schemas/Gone"}, schemas) == ""
-    assert unlike("x", {"pattern": "(?<name>["}, schemas) == ""
+    for value, schema, said in (
+        ({"id": 1, "next": {"id": 2}}, node, ""),
+        ({"id": 1, "next": {}}, node, "['next']: \"id\" is a required property"),
+        ([{"id": 1}, 7], {"type": "array", "items": node}, '[1]: 7 is not of type "object"'),
+        (7, {"$ref": "#/schemas/Gone"}, ""),
+        ("x", {"pattern": "(?<name>["}, ""),
+    ):
+        found = Promises(schemas).broken(Operation("op", "op", result=schema), value)
+        assert found == (f"not what the specification promises: {said}" if said else "")

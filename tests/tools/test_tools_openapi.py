@@ -14,7 +14,7 @@ from openapi_made import by_name, document, one, read
 
 from codenav.core.errors import NotFound, UsageError
 from codenav.tools.broker.arguments import ArgumentChecker
-from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.flights import Refused
 from codenav.tools.broker.request import build
 from codenav.tools.model import Effect, ToolSpec
 from codenav.tools.openapi import read_openapi
@@ -48,7 +48,7 @@ def test_names_do_not_depend_on_what_comes_after(tmp_path: Path) -> None:
     ]  # fmt: skip
     spec = read(tmp_path, document(paths))
     assert [(operation.name, operation.id) for operation in spec.operations] == expected
-    assert "GET /orders/{id}: the operationId 'listOrders' is there already" in "\n".join(spec.notes)
+    assert "/paths/~1orders~1{id}/get/operationId: 'listOrders' is there already" in "\n".join(spec.notes)
     fewer = read(tmp_path, document(dict(list(paths.items())[:2])))
     assert [(operation.name, operation.id) for operation in fewer.operations] == expected[:5]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codenav.tools.model import Operation, Parameter
-from codenav.tools.ratings import rated
+from codenav.tools.weights import rating_of
 
 GOOD = Operation(
     "get_order",
@@ -24,7 +24,7 @@ SCHEMAS = {"Page": {"type": "integer", "description": "Number of the page."}}
 
 
 def test_a_good_description_has_nothing_to_find() -> None:
-    found = rated(GOOD, SCHEMAS)
+    found = rating_of(GOOD, SCHEMAS)
     assert (found.completeness, found.readability, found.findings, found.weight) == (3, 3, (), 1.0)
 
 
@@ -45,7 +45,7 @@ def test_what_is_missing_or_unclear(
     changes: dict[str, object], completeness: int, readability: int, finding: str
 ) -> None:
     fields = {name: getattr(GOOD, name) for name in GOOD.__slots__}
-    found = rated(Operation(**{**fields, **changes}), SCHEMAS)
+    found = rating_of(Operation(**{**fields, **changes}), SCHEMAS)
     assert (found.completeness, found.readability) == (completeness, readability)
     assert found.findings == (finding,)
     assert found.weight == round((completeness + readability) / 6, 2)
@@ -54,15 +54,15 @@ def test_what_is_missing_or_unclear(
 def test_parameters_without_a_description_are_named() -> None:
     bare = tuple(Parameter(f"p{number}", f"p{number}", "query") for number in range(6))
     some = Operation("op", "op", title="Find orders of a customer.", parameters=(*GOOD.parameters, bare[0]), result={})
-    found = rated(some, SCHEMAS)
+    found = rating_of(some, SCHEMAS)
     assert found.completeness == 2
     assert "no description of p0" in found.findings
     most = Operation("op", "op", title="Find orders of a customer.", parameters=bare, result={"type": "array"})
-    found = rated(most, SCHEMAS)
+    found = rating_of(most, SCHEMAS)
     assert found.completeness == 1
     assert found.findings == ("no description of p0, p1, p2, p3 and 2 more",)
 
 
 def test_markup_is_no_text() -> None:
     text = "Orders of it. [a](https://shop.example.com/docs/orders/reference/v2) | --- | --- | **** ####"
-    assert "more markup than text" in rated(Operation("op", "op", title=text, result={"a": 1}), {}).findings
+    assert "more markup than text" in rating_of(Operation("op", "op", title=text, result={"a": 1}), {}).findings

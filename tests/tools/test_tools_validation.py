@@ -11,7 +11,8 @@ import pytest
 from openapi_made import document
 
 from codenav.core.errors import UsageError
-from codenav.tools.validation import violations
+from codenav.tools.references import Library
+from codenav.tools.validation import violations_of
 
 TEXT = {"type": "string"}
 VERSIONS = ("2.0", "3.0.3", "3.1.0", "3.2.0")
@@ -20,7 +21,7 @@ VERSIONS = ("2.0", "3.0.3", "3.1.0", "3.2.0")
 def found(folder: Path, made: dict[str, Any]) -> list[tuple[str, str]]:
     path = folder / "shop.json"
     path.write_text(json.dumps(made))
-    return violations(str(path))
+    return [(violation.path, violation.message) for violation in violations_of(Library(str(path)))]
 
 
 def parameter(version: str, **more: Any) -> dict[str, Any]:
@@ -41,8 +42,6 @@ def test_a_valid_document(tmp_path: Path, version: str) -> None:
         ({"cache": "no"}, "/paths/~1a/get", "'cache' was unexpected"),
         ({"parameters": {}}, "/paths/~1a/get/parameters", "is not of type"),
         ({"parameters": [{"in": "query", "schema": {}}]}, "/paths/~1a/get/parameters/0", '"name" is a required'),
-        ({"parameters": [{"$ref": "#/no"}]}, "/paths/~1a/get/parameters/0", "'#/no' leads nowhere"),
-        ({"operationId": "other"}, "/paths/~1b/get/operationId", "'other' is that of GET /a, too"),
         ({"responses": 3}, "/paths/~1a/get/responses", "is not of type"),
         ({"deprecated": "no"}, "/paths/~1a/get/deprecated", '"no" is not of type "boolean"'),
     ],
@@ -54,17 +53,6 @@ def test_each_with_its_path(tmp_path: Path, version: str, change: dict[str, Any]
     listed = found(tmp_path, made)
     assert any(where == path and message in text for where, text in listed), listed
     assert all("\n" not in where + text and len(text) <= 200 for where, text in listed)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_rules_that_no_schema_says(tmp_path: Path, version: str) -> None:
-    twice = [parameter(version), parameter(version)]
-    gone = parameter(version, name="gone", required=True, **{"in": "path"})
-    listed = dict(found(tmp_path, document({"/a/{x}": {"parameters": twice, "get": {"parameters": [gone]}}}, version)))
-    assert listed["/paths/~1a~1{x}/get"] == "the parameter 'gone' is not in the path"
-    assert "stands there twice" in listed["/paths/~1a~1{x}/parameters/1"]
-    listed = dict(found(tmp_path, document({"/a/{x}": {"get": {}}}, version)))
-    assert listed["/paths/~1a~1{x}/get"] == "{x} of the path is not declared"
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
@@ -86,30 +74,6 @@ def test_all_violations_of_what_is_meant(tmp_path: Path) -> None:
     wrong = {"name": "q", "in": "body", "schema": TEXT}
     listed = dict(found(tmp_path, document({"/a": {"get": {"parameters": [wrong]}}}, "3.0.3")))
     assert listed == {"/paths/~1a/get/parameters/0/in": "there are no parameters in 'body'"}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_defaults_are_of_their_type(tmp_path: Path, version: str) -> None:
-    def default(value: Any, kind: Any) -> list[str]:
-        schema = {"type": kind, "default": value, "properties": {"default": {"type": "string"}}}
-        if version == "2.0":
-            made = document({"/a": {"get": {}}}, version, definitions={"A": schema})
-        else:
-            made = document({"/a": {"get": {}}}, version, components={"schemas": {"A": schema}})
-        return [text for path, text in found(tmp_path, made) if path.endswith("/A/default")]
-
-    assert default("0", "integer") == ["'0' is no default of the type integer"]
-    assert default(1.5, "integer") == ["1.5 is no default of the type integer"]
-    assert default(True, "number") == ["True is no default of the type number"]
-    for value, kind in (("x", "string"), (1, "number"), (2.0, "integer"), (False, "boolean")):
-        assert default(value, kind) == []
-
-
-def test_lists_in_items_of_2_0(tmp_path: Path) -> None:
-    schema = {"type": "array", "items": [TEXT], "properties": {"items": TEXT}}
-    assert found(tmp_path, document({"/a": {"get": {}}}, "2.0", definitions={"A": schema})) == [
-        ("/definitions/A/items", "a list is no schema: all items of an array have one")
-    ]
 
 
 def test_no_document(tmp_path: Path) -> None:
@@ -152,5 +116,5 @@ def test_a_large_document_is_validated_in_less_time_than_its_index_may_take(tmp_
     (tmp_path / "shop.json").write_text(json.dumps(made))
     assert (tmp_path / "shop.json").stat().st_size > 4_000_000
     start = time.process_time()
-    assert violations(str(tmp_path / "shop.json")) == []
+    assert violations_of(Library(str(tmp_path / "shop.json"))) == []
     assert time.process_time() - start < 3

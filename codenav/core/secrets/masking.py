@@ -37,6 +37,7 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
     as base64, as hexadecimal digits, and where it was cut. Words of the record format and pictures are not searched.
     """
     forms = _forms(secrets)
+    mask_all = data_masker(secrets)
 
     def mask(data: Any) -> Any:
         if isinstance(data, str):
@@ -50,12 +51,6 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
     def mask_key(key: Any) -> Any:
         return key if not isinstance(key, str) or _OWN_KEY.fullmatch(key) else _masked(key, forms)
 
-    def mask_all(data: Any) -> Any:
-        """Mask data of a tool, in which no key is a word of the record format."""
-        if isinstance(data, dict):
-            return {mask_all(key): mask_all(value) for key, value in data.items()}
-        return [mask_all(item) for item in data] if isinstance(data, list) else mask(data)
-
     def mask_value(key: str, value: Any, around: Mapping[str, Any]) -> Any:
         if key in ("arguments", "answer") and "tool" in around:
             return mask_all(value)
@@ -66,6 +61,20 @@ def masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
         # The type of a variable or an exception is a name that the code has chosen.
         chosen = key == "type" and ("repr" in around or "traceback" in around)
         return value if key in _STRUCTURE and not chosen else _masked(value, forms)
+
+    return mask if forms else lambda data: data
+
+
+def data_masker(secrets: Mapping[str, str]) -> Callable[[Any], Any]:
+    """Return a masker for data of a tool, in which no key is a word of the record format."""
+    forms = _forms(secrets)
+
+    def mask(data: Any) -> Any:
+        if isinstance(data, str):
+            return _masked(data, forms)
+        if isinstance(data, dict):
+            return {mask(key): mask(value) for key, value in data.items()}
+        return [mask(item) for item in data] if isinstance(data, list) else data
 
     return mask if forms else lambda data: data
 

@@ -11,8 +11,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from codenav.tools.broker.words import parts, stem, words_in
 from codenav.tools.model import Schema
+
+
+def _words_in(text: str) -> frozenset[str]:
+    """The words between white space: a list of words that is easy to read."""
+    return frozenset(text.split())
+
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -28,10 +33,10 @@ itself, and in another value of the same item of a list."""
 _REQUIRED, _IDENTITY, _EMPTY, _DEPTH, _INDEX, _LENGTH = 0.5, 0.4, -0.5, -0.1, -0.3, -0.002
 """What a value is worth besides: for being required, for its name, for being empty; for each name or index above it,
 each item of its list that comes before its own, each character."""
-_IDENTITIES = words_in("id name title summary label status state")
+_IDENTITIES = _words_in("id name title summary label status state")
 """Names that say what an object is: they are worth a little without being asked for."""
 
-_STOP = words_in(
+_STOP = _words_in(
     """a about all an and any are as at be by can could did do does for from get give has have how i in into is it its
     many may me much my of on or our please show tell that the their there these they this those to was we were what
     when where which who whom whose why will with would you your"""
@@ -44,6 +49,32 @@ _QUESTIONS = {
 """Words for names of values that a question asks for; each weighs half as much as a word of the request."""
 _ASKED = 0.5
 _WORD = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENDINGS = (
+    "ization", "isation", "izing", "ising", "ized", "ised", "ize", "ise", "ations", "ation", "ingly", "ings", "ing",
+    "ions", "ion", "edly", "ies", "ied", "ed", "es", "er", "or", "ly", "s", "e", "y",
+)  # fmt: skip
+"""Endings that are cut off a word, the longest that leaves three letters: `encode`, `encoding`, `encoder` are one."""
+_WHOLE = frozenset(("setting", "settings", "bearing", "bearings", "meeting", "meetings"))
+"""Words that are no forms of the verbs that they come from."""
+
+
+@lru_cache(maxsize=10_000)
+def _stem(word: str) -> str:
+    """A word without its ending."""
+    word = word.lower()
+    if word in _WHOLE:
+        return word.removesuffix("s")
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            cut = word[: -len(ending)]
+            return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "ls" else cut
+    return word
+
+
+def _parts(identifier: str) -> list[str]:
+    """The words in an identifier: `loadHTTPModel_v2` → load, http, model, v, 2."""
+    return [part.lower() for part in _PART.findall(identifier)]
 
 
 @lru_cache(maxsize=20_000)
@@ -51,14 +82,14 @@ def stems(text: str) -> frozenset[str]:
     """The words of a text or name, without endings: `results[0].releaseDate` → result, 0, releas, dat."""
     found: set[str] = set()
     for word in _WORD.findall(text):
-        found.update(map(stem, parts(word)) if word.isascii() else (word.casefold(),))
+        found.update(map(_stem, _parts(word)) if word.isascii() else (word.casefold(),))
     return frozenset(found)
 
 
 def asked(request: str) -> dict[str, float]:
     """The words of a request that say something, without endings, each with its weight."""
     words = [word.lower() for word in _WORD.findall(request)]
-    meant = {stem(name): _ASKED for word in words for name in _QUESTIONS.get(word, "").split()}
+    meant = {_stem(name): _ASKED for word in words for name in _QUESTIONS.get(word, "").split()}
     said = {piece: 1.0 for word in _WORD.findall(request) if word.lower() not in _STOP for piece in stems(word)}
     return {**meant, **said}
 

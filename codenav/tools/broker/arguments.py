@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from codenav.core.system.terminal_text import flattened, neutral
-from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.flights import Refused
 from codenav.tools.examples import NoExample, example_arguments, example_of
 from codenav.tools.fitting import Sent, first_problem, validator_for
 from codenav.tools.model import Operation, Parameter, Schema

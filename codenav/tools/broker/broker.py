@@ -24,16 +24,15 @@ from typing import Any
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.execution import ToolCall
 from codenav.core.options import GATES, ToolOptions
+from codenav.core.secrets.masking import data_masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
 from codenav.tools.broker.arguments import ArgumentChecker, without_content
 from codenav.tools.broker.compress import compressed
-from codenav.tools.broker.faults import Failed, Refused
-from codenav.tools.broker.flights import Flight, OutOfTime
+from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.gates import Gate
 from codenav.tools.broker.local import call_function, call_mcp
-from codenav.tools.broker.masks import Mask
 from codenav.tools.broker.promises import Promises
 from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.broker.security import Secrets
@@ -143,19 +142,18 @@ class Broker(Closing):
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> dict[str, Any]:
         """Answer a call. Nothing that the code can cause is raised."""
-        mask = Mask(self._secrets.masked)
         call = ToolCall(flattened(neutral(name.removeprefix(PREFIX).replace("/", ".")), 120))
         began = time.monotonic()
         try:
             service, operation = self._found(name)
             given = arguments.get("arguments", {}) if set(arguments) <= {"arguments"} else None
-            call = replace(call, effect=operation.effect.value, arguments=mask(without_content(_plain(given))))
-            result, call = self._answered(service, operation, given, call, mask)
+            call = replace(call, effect=operation.effect.value, arguments=self._masked(without_content(_plain(given))))
+            result, call = self._answered(service, operation, given, call)
         except Refused as refusal:
-            told = mask(flattened(neutral(str(refusal)), 1000))
+            told = self._masked(flattened(neutral(str(refusal)), 1000))
             result, call = answers.Result({"refused": told}, None, outcome="refused", message=told), call
         except Failed as failure:
-            told = mask(f"{call.tool}: {failure}")
+            told = self._masked(f"{call.tool}: {failure}")
             result = answers.error_result(told, status=failure.status)
             result.outcome = "failed"
             call = replace(call, status=failure.status, tries=failure.tries)
@@ -164,7 +162,7 @@ class Broker(Closing):
             result = answers.error_result(told)
         except Exception as error:
             # A fault of ours, or of the files of the source: the code is told, and the run goes on.
-            told = mask(f"{call.tool}: the broker failed: {type(error).__name__}: {error}")
+            told = self._masked(f"{call.tool}: the broker failed: {type(error).__name__}: {error}")
             result = answers.error_result(told)
             result.outcome = "failed"
         call = replace(
@@ -173,6 +171,10 @@ class Broker(Closing):
         )  # fmt: skip
         self._called(call)
         return result.given
+
+    def _masked(self, data: Any) -> Any:
+        """Data without the secrets of now: a token may have been fetched a moment ago."""
+        return data_masker(self._secrets.masked())(data)
 
     def _found(self, name: str) -> tuple[_Service, Operation]:
         """Count a call, and return what it calls. Raises Refused."""
@@ -192,7 +194,7 @@ class Broker(Closing):
         return service, operation
 
     def _answered(
-        self, service: _Service, operation: Operation, given: Any, call: ToolCall, mask: Mask
+        self, service: _Service, operation: Operation, given: Any, call: ToolCall
     ) -> tuple[answers.Result, ToolCall]:
         """Check a call, make it, and return its result with what is known of it. Raises Refused, Failed."""
         if operation.unusable:
@@ -200,7 +202,7 @@ class Broker(Closing):
         checked = service.checker.checked(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
-        self._gate.check(call.tool, operation.effect, mask(without_content(checked)))
+        self._gate.check(call.tool, operation.effect, self._masked(without_content(checked)))
         with self._lock:
             until = time.monotonic() + self._http.call_seconds
             flight = Flight(until if self._until is None else min(until, self._until))
@@ -209,14 +211,14 @@ class Broker(Closing):
             self._flights.add(flight)
         try:
             if operation.method:
-                result, call = self._sent(service, operation, checked, schemes, flight, call, mask)
+                result, call = self._sent(service, operation, checked, schemes, flight, call)
             elif spec.transport:
                 connection = self._connection(service, schemes)
-                result, size = call_mcp(connection, call.tool, operation, checked, flight, mask)
-                result.odd = mask(connection.noise())
+                result, size = call_mcp(connection, call.tool, operation, checked, flight, self._masked)
+                result.odd = self._masked(connection.noise())
                 call = replace(call, bytes=size)
             else:
-                result = call_function(self._options.handlers, call.tool, operation, checked, flight, mask)
+                result = call_function(self._options.handlers, call.tool, operation, checked, flight, self._masked)
         except OutOfTime:
             raise Failed(f"no answer within {_told_seconds(self._http.call_seconds)}") from None
         finally:
@@ -229,14 +231,13 @@ class Broker(Closing):
 
     def _sent(
         self, service: _Service, operation: Operation, checked: Mapping[str, Any], schemes: Sequence[Any],
-        flight: Flight, call: ToolCall, mask: Mask,
+        flight: Flight, call: ToolCall,
     ) -> tuple[answers.Result, ToolCall]:  # fmt: skip
         """Make a call over HTTP."""
         spec = service.spec
         server = self._server(spec, operation)
         target = server or operation.path.partition("{")[0]
         credentials = self._secrets.credentials(spec, operation, schemes, server or operation.path, self._http, flight)
-        mask.renew()
         try:
             request = build(operation.to_dict(), checked, server, credentials)
         except Unsendable as problem:
@@ -245,7 +246,7 @@ class Broker(Closing):
         answer = self._http.send(request, flight, idempotent=operation.idempotent, servers=[target], public=public)
         if answer.status == 401:
             self._secrets.forget_tokens(spec.name)
-        result = answers.read(call.tool, operation, spec.schemas, answer, mask)
+        result = answers.read(call.tool, operation, spec.schemas, answer, self._masked)
         if answer.status in (401, 403):
             self._blame(result, spec, schemes)
         return result, replace(call, status=answer.status, bytes=len(answer.body), tries=answer.tries)

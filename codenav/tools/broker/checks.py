@@ -5,30 +5,47 @@ What is found lowers the weights of tools (`tools.weights`), which search result
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
-from codenav.core.errors import CodeNavError
+from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.execution import ToolCall
 from codenav.core.options import ToolOptions
 from codenav.core.system.stored import Document
+from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools import weights
-from codenav.tools.broker.broker import Broker
+from codenav.tools.broker.broker import PREFIX, Broker
+from codenav.tools.broker.flights import Failed, Flight, Refused
+from codenav.tools.broker.promises import Promises
+from codenav.tools.broker.request import Request
 from codenav.tools.broker.security import Secrets
 from codenav.tools.broker.transport import Http
-from codenav.tools.broker.trials import try_operation, try_server
+from codenav.tools.examples import NoExample, example_arguments
 from codenav.tools.layout import State
-from codenav.tools.model import Effect, Operation, ToolSpec
+from codenav.tools.model import Effect, Operation, Schema, ToolSpec
 from codenav.tools.places import Place
-from codenav.tools.ratings import BEST, rated
 from codenav.tools.reading import read_spec
+from codenav.tools.references import Library
 from codenav.tools.state_files import read_spec_of
-from codenav.tools.weights import Checked
+from codenav.tools.types import merged
+from codenav.tools.validation import Violation, violations_of
+from codenav.tools.weights import BEST, Checked, rating_of
 
 DOCUMENT, SERVER, TRIAL, DESCRIPTION = "document", "server", "trial", "description"
 """First words of the names of rows."""
+_NOTE = re.compile(r"(?:[^/]\S* \S+ is left out: |all operations of \S+ are left out: )?(/\S*): (.*)", re.DOTALL)
+"""A note of the reader on a place in the document; others are on what codenav itself does not do."""
+
+SECONDS = 30.0
+"""Time for one server or trial."""
+EXAMPLE = "an example of the arguments in the specification makes a real trial"
+_UNKNOWN = frozenset((400, 404, 409, 410, 422))
+"""Statuses that say nothing against a service if the arguments were made up: there may be no order 1."""
+_REFUSED = frozenset((401, 403))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +63,27 @@ class Row(Document):
         return self.name.partition(" ")[0]
 
 
-def document_rows(place: Place, *, allow_private: bool) -> Iterator[Row]:
-    """A document against its specification: a row for each violation, or one if there is none.
+def refusal_rows(place: Place, refusal: UsageError, *, allow_private: bool) -> Iterator[Row]:
+    """The rows for a document that is not indexed: its violations, and why it is refused.
 
     Raises:
         CodeNavError: it cannot be read at all.
     """
-    found = []
+    found: list[Violation] = []
     if place.kind == "openapi":
-        from codenav.tools.validation import violations
+        found = violations_of(Library(place.where, allow_private=allow_private))
+    if not found:
+        raise refusal
+    for violation in found:
+        yield Row(f"{DOCUMENT} {violation.path}", False, violation.message)
+    yield Row(DOCUMENT, False, str(refusal), "it is not indexed")
 
-        found = violations(place.where, allow_private=allow_private)
-    for path, message in found:
-        yield Row(f"{DOCUMENT} {path}", False, message, "the reader repairs it or leaves it out")
+
+def _document(notes: Sequence[str]) -> Iterator[Row]:
+    """A row for each place of a document that the reader repaired or left out, or one if there is none."""
+    found = [match for match in map(_NOTE.fullmatch, notes) if match]
+    for match in found:
+        yield Row(f"{DOCUMENT} {match[1]}", False, match[2], "the reader repairs it or leaves it out")
     if not found:
         yield Row(DOCUMENT, True, "as its specification says")
 
@@ -71,7 +96,8 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
     """
     spec = read_spec_of(state.path)
     paths = state.summary.operations
-    found = {paths[item.name]: Checked(rated(item, spec.schemas)) for item in spec.operations}
+    yield from _document(spec.notes)
+    found = {paths[item.name]: Checked(rating_of(item, spec.schemas)) for item in spec.operations}
     if network:
         down: dict[str, str] = {}
         yield from _servers(state, spec, options, down)
@@ -114,7 +140,7 @@ def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str,
     secrets = Secrets(options)
     with closing(Http()) as http:
         for url in filter(None, dict.fromkeys(urls)):
-            tried = try_server(http, url, public=secrets.must_be_public(spec, url))
+            tried = _try_server(http, url, public=secrets.must_be_public(spec, url))
             if tried.finding:
                 down[url] = f"its server: {tried.detail}"
             yield Row(f"{SERVER} {url}", tried.ok, tried.detail, tried.hint)
@@ -132,7 +158,7 @@ def _trials(state: State, spec: ToolSpec, options: ToolOptions, found: dict[str,
             callable_here = item.method or spec.transport or item.name in options.handlers
             if item.effect is not Effect.READ or not callable_here or found[path].server:
                 continue
-            tried = try_operation(broker, made, spec, item)
+            tried = _try_operation(broker, made, spec, item)
             if tried.finding:
                 found[path] = replace(found[path], trial=f"its trial: {tried.detail}")
             yield Row(f"{TRIAL} {spec.name}.{item.name}", tried.ok, tried.detail, tried.hint)
@@ -145,3 +171,81 @@ def _descriptions(spec: ToolSpec, found: dict[str, Checked], state: State) -> It
         told = f"completeness {rating.completeness}, readability {rating.readability}"
         told += f": {'; '.join(rating.findings)}" if rating.findings else ""
         yield Row(f"{DESCRIPTION} {spec.name}.{item.name}", rating.completeness == rating.readability == BEST, told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The outcome of a trial."""
+
+    ok: bool
+    detail: str
+    hint: str = ""
+    finding: bool = False
+    """True if the service is at fault, not what it was asked with."""
+
+
+def _try_server(http: Http, url: str, *, public: bool = False) -> _Tried:
+    """Ask a server for its base URL: any answer but a failure of its own will do. `public` as in `Http.send`."""
+    began = time.monotonic()
+    request = Request("GET", url, [("Accept", "*/*")], None)
+    try:
+        answer = http.send(request, Flight(began + SECONDS), idempotent=False, servers=[url], public=public)
+    except Refused as refusal:
+        return _Tried(False, str(refusal), finding=True)
+    except Failed as failure:
+        told = flattened(neutral(str(failure)), 300)
+        return _Tried(False, told, "start the server, or name another one: --server URL", finding=True)
+    kind = flattened(neutral(answer.headers.get("content-type", "").partition(";")[0]), 60)
+    detail = f"{answer.status}, {_duration(time.monotonic() - began)}, {kind or 'no content type'}"
+    return _Tried(answer.status < 500, detail, "" if answer.status < 500 else "look at its log", answer.status >= 500)
+
+
+def _try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operation: Operation) -> _Tried:
+    """Call an operation with its example arguments, and compare the answer with its schema.
+
+    `made` gets the records of the broker's calls.
+    """
+    try:
+        arguments = example_arguments(operation, spec.schemas)
+    except NoExample:
+        return _Tried(True, "not tried: no value of its arguments is known", EXAMPLE)
+    made.clear()
+    broker.begin("", SECONDS)
+    given = broker(f"{PREFIX}{spec.name}/{operation.name}", {"arguments": arguments})
+    call = made[-1]
+    told = f"{call.status if call.status is not None else call.outcome}, {_duration(call.seconds)}"
+    if call.outcome == "refused":
+        # The broker sent nothing: a secret is missing, or the example does not fit its own schema.
+        secret = "secret" in call.shown
+        return _Tried(False, call.shown, "--secret NAME=VARIABLE" if secret else "", finding=not secret)
+    if call.outcome == "failed" and call.status is None:
+        return _Tried(False, call.shown, "", finding=True)
+    if call.status in _REFUSED:
+        return _Tried(False, call.shown, "--secret NAME=VARIABLE")
+    if call.outcome != "ok":
+        if call.status in _UNKNOWN and _made_up(operation, arguments, spec.schemas):
+            return _Tried(True, f"{told}, for made-up arguments", EXAMPLE)
+        return _Tried(False, call.shown, "", finding=True)
+    if "file" in given or operation.result is None:
+        return _Tried(True, f"{told}, {'a file' if 'file' in given else 'no schema to compare with'}")
+    problem = Promises(spec.schemas).broken(operation, call.answer)
+    if problem:
+        return _Tried(False, f"{told}, {problem}", "", finding=True)
+    return _Tried(True, f"{told}, as its schema says")
+
+
+def _made_up(operation: Operation, arguments: Mapping[str, Any], schemas: Mapping[str, Schema]) -> bool:
+    """True if a value comes from a schema's type alone, not from an example in the specification."""
+    if any(dict(example) == dict(arguments) for example in operation.examples):
+        return False
+    words = ("example", "examples", "enum", "const", "default")
+    return any(
+        item.name in arguments
+        and item.example is None
+        and not any(merged(item.schema, schemas).get(word) is not None for word in words)
+        for item in operation.parameters
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""Work that is waited for: it ends in time, and at once when it is cancelled."""
+"""Calls while they are made: each ends in time, and at once when it is cancelled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from codenav.tools.broker.faults import Failed
-
 Made = TypeVar("Made")
+
+
+class Refused(Exception):
+    """A call of which nothing was sent."""
+
+
+class Failed(Exception):
+    """A call to which no usable answer came.
+
+    `status` is that of HTTP where one came; `tries` counts the requests that were sent.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, tries: int = 1) -> None:
+        super().__init__(message)
+        self.status, self.tries = status, tries
 
 
 class OutOfTime(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker.arguments import without_content
-from codenav.tools.broker.faults import Refused
+from codenav.tools.broker.flights import Refused
 from codenav.tools.model import Effect
 
 _ALLOWED = {

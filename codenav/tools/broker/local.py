@@ -10,8 +10,7 @@ from typing import Any
 from codenav.core.errors import CodeNavError
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
-from codenav.tools.broker.faults import Failed, Refused
-from codenav.tools.broker.flights import Flight, OutOfTime
+from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.transport import ANSWER_BYTES
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation

@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import quote_plus, urljoin
 
 from codenav.core.options import ToolOptions
-from codenav.tools.broker.faults import Failed, Refused
-from codenav.tools.broker.flights import Flight
+from codenav.tools.broker.flights import Failed, Flight, Refused
 from codenav.tools.broker.request import FORM, Request
 from codenav.tools.broker.transport import Http
 from codenav.tools.fetching import is_own

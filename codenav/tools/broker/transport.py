@@ -22,8 +22,7 @@ from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.options import ToolOptions
 from codenav.core.system.connection_faults import causes, reason_of
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
-from codenav.tools.broker.faults import Failed, Refused
-from codenav.tools.broker.flights import Flight, OutOfTime
+from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.request import Request, origin
 from codenav.tools.fetching import at_address, public_address
 

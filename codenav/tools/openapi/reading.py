@@ -148,7 +148,7 @@ def operations_of(
             except LeftOut as error:
                 context.note(f"{called} is left out: {error}")
                 continue
-            name, own_id = naming(context, called, operation.value, ids)
+            name, own_id = naming(context, called, operation, ids)
             name = unique(name, taken)
             taken.add(name)
             yield replace(made, operation=replace(made.operation, name=name, id=own_id))
@@ -164,14 +164,14 @@ def methods_of(item: Place) -> Iterator[tuple[str, Place]]:
             yield method, item.at("additionalOperations", method)
 
 
-def naming(context: Context, called: str, operation: Mapping[str, Any], ids: set[str]) -> tuple[str, str]:
+def naming(context: Context, called: str, operation: Place, ids: set[str]) -> tuple[str, str]:
     """Name in Python, before it is made unique, and id of an operation."""
-    given = operation.get("operationId")
+    given = operation.value.get("operationId")
     if isinstance(given, str) and given.strip():
         if given not in ids:
             ids.add(given)
             return identifier(given, otherwise="operation"), given
-        context.note(f"{called}: the operationId {given!r} is there already: a number tells them apart")
+        context.note(f"{operation.pointer}/operationId: {given!r} is there already: a number tells them apart")
         return identifier(given, otherwise="operation"), called
     return identifier(called.lower(), otherwise="operation"), called
 
