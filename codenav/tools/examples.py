@@ -6,10 +6,10 @@ What is made passes the check of arguments: where no such value is found there i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from codenav.tools.drawn_texts import texts_of
 from codenav.tools.fitting import fits
 from codenav.tools.model import Operation, Parameter, Schema
 from codenav.tools.types import Schemas, is_binary, kinds_of, listed, merged
@@ -96,84 +96,58 @@ def _values(schema: Schema, schemas: Schemas, depth: int) -> Iterator[Any]:
         if kinds_of(merged(part, schemas)) != ["null"]:
             yield from islice(_values(merged({"allOf": [own, part]}, schemas), schemas, depth + 1), TRIES // 4)
     for kind in kinds_of(schema) or ["string", "integer", "object"]:
-        if kind == "object":
-            yield from _objects(schema, schemas, depth)
-        elif kind == "array":
-            yield from _lists(schema, schemas, depth)
-        elif kind in ("integer", "number"):
-            yield from _numbers(schema, kind)
-        elif kind == "boolean":
-            yield from (True, False)
-        elif kind == "string":
-            yield from ["file.bin"] if is_binary(schema, schemas) else _texts(schema)
-    if "null" in kinds_of(schema) or (schema.get("enum") and None in schema["enum"]):
-        yield None
+        match kind:
+            case "object":
+                yield from _objects(schema, schemas, depth)
+            case "array":
+                yield from _lists(schema, schemas, depth)
+            case "integer" | "number":
+                yield from _numbers(schema)
+            case "boolean":
+                yield True
+            case "string":
+                yield from ["file.bin"] if is_binary(schema, schemas) else _texts(schema)
+            case "null":
+                yield None
 
 
 def _objects(schema: Schema, schemas: Schemas, depth: int) -> Iterator[dict[str, Any]]:
+    """The required properties, then those that can be made, too."""
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     more = schema.get("additionalProperties")
-    required = dict.fromkeys(name for name in listed(schema, "required") if isinstance(name, str))
-    try:
-        found = {name: value_of(properties.get(name, more), schemas, depth=depth + 1) for name in required}
-    except NoExample:
-        return
-    yield dict(found)
-    # Those that are not required come one after the other: a least number, or keys that go together, may ask for them.
-    for name in [*properties, "key", "key_2"]:
-        if name not in found:
+    required = [name for name in listed(schema, "required") if isinstance(name, str)]
+    found = {}
+    for names in (required, [name for name in properties if name not in required]):
+        for name in names:
             try:
                 found[name] = value_of(properties.get(name, more), schemas, depth=depth + 1)
             except NoExample:
-                continue
-            yield dict(found)
+                if names is required:
+                    return
+        yield dict(found)
 
 
 def _lists(schema: Schema, schemas: Schemas, depth: int) -> Iterator[list[Any]]:
     least = schema.get("minItems")
     count = min(max(least, 1), ITEMS) if isinstance(least, int) else 1
-    heads = listed(schema, "prefixItems")
-    try:
-        found = [value_of(head, schemas, depth=depth + 1) for head in heads]
-        if len(found) < count:
-            item = value_of(schema.get("items"), schemas, depth=depth + 1)
-            yield found + [item] * (count - len(found))
-        # Items that must differ, or one of them of a kind.
-        inner = merged(schema.get("contains") or schema.get("items"), schemas)
-        found += _different(inner, schemas, depth, max(count - len(found), 0))
-        yield found
-    except NoExample:
-        pass
+    with suppress(NoExample):
+        yield [value_of(schema.get("items"), schemas, depth=depth + 1)] * count
+    # Items that must differ.
+    inner = merged(schema.get("items"), schemas)
+    yield [value for value in islice(_values(inner, schemas, depth + 1), count) if _is_good(value, inner, schemas)]
     yield []
 
 
-def _different(schema: Schema, schemas: Schemas, depth: int, count: int) -> list[Any]:
-    found: list[Any] = []
-    for value in islice(_values(schema, schemas, depth + 1), TRIES):
-        if len(found) == count:
-            break
-        if value not in found and fits(value, schema, schemas):
-            found.append(value)
-    return found
-
-
-def _numbers(schema: Schema, kind: str) -> Iterator[int | float]:
-    """Numbers at the bounds and near them, and small ones."""
-    given = {key: schema[key] for key in _BOUNDS if _is_number(schema.get(key))}
-    step = given.get("multipleOf", 0)
-    ends = [given[key] for key in _BOUNDS if key in given and key != "multipleOf"]
-    near = [*ends, sum(ends) / 2] if len(ends) == 2 else ends
-    for start in [*near, 1] if "minimum" in given or "exclusiveMinimum" in given else [*near[:1], 1, *near[1:]]:
-        first = start // step * step if step else start
-        for value in (first, first + (step or 1), first - (step or 1)):
-            whole = isinstance(value, int) or (kind == "integer" and abs(value) < 1e15)
-            yield int(value) if whole else float(f"{value:.12g}")
-    yield from ([1.5] if kind == "number" else [])
-    yield from (0, 2, 3, 10, 100, -1)
-
-
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+def _numbers(schema: Schema) -> Iterator[int | float]:
+    """Small numbers, and those at the bounds."""
+    yield from (1, 0, 0.5)
+    step = schema["multipleOf"] if _is_number(schema.get("multipleOf")) else 1
+    for key, toward in (("minimum", 0), ("exclusiveMinimum", step), ("maximum", 0), ("exclusiveMaximum", -step)):
+        if _is_number(schema.get(key)):
+            yield schema[key] + toward
+            yield ((schema[key] + toward) // step + (toward >= 0)) * step
+    yield from (step, 10, 100)
 
 
 def _is_number(value: object) -> bool:
@@ -181,12 +155,8 @@ def _is_number(value: object) -> bool:
 
 
 def _texts(schema: Schema) -> Iterator[str]:
-    least, most, pattern = (schema.get(key) for key in ("minLength", "maxLength", "pattern"))
+    least, most = (schema.get(key) for key in ("minLength", "maxLength"))
     length = least if isinstance(least, int) and 0 < least <= 1000 else 0
-    usual = _FORMATS.get(str(schema.get("format")))
-    for text in filter(None, (usual, "text")):
-        filled = text if len(text) >= length else text.ljust(length, "x")
+    for text in filter(None, (_FORMATS.get(str(schema.get("format"))), "text", "a", "A", "1")):
+        filled = text.ljust(length, text[-1])
         yield filled[:most] if isinstance(most, int) and most >= 0 else filled
-    if isinstance(pattern, str):
-        yield from texts_of(pattern, length)
-    yield from (text.ljust(length, text[-1]) for text in ("example", "a", "A", "1", "Passw0rd!", "a-1"))
