@@ -77,16 +77,22 @@ def command(
 
 
 def _rows(place: Place, options: ToolOptions, *, network: bool) -> Iterator[Row]:
-    from codenav.tools.broker.checks import refusal_rows, rows
+    from codenav.tools.broker.checks import DOCUMENT, Row, document_rows, note_rows, rows
     from codenav.tools.layout import laid_out
 
     # Without the network the state that was read last serves for a server; a file is read again in any case.
     asked = network or place.file is not None
+    found = list(document_rows(place, allow_private=options.allow_private)) if asked else []
+    yield from found
     try:
         state = laid_out(place, max_age=0.0 if asked else None, allow_private=options.allow_private)
     except UsageError as error:
-        yield from refusal_rows(place, error, allow_private=options.allow_private)
+        if not found:
+            raise
+        yield Row(DOCUMENT, False, str(error), "it is not indexed")
         return
+    noted = list(note_rows(state.summary.notes, [row.name for row in found]))
+    yield from noted or ([] if found else [Row(DOCUMENT, True, "as its specification says")])
     yield from rows(state, options, network=network)
 
 

@@ -6,7 +6,6 @@ import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,6 @@ MOST = 1_000
 """Violations that are looked at."""
 LONGEST = 200
 """Characters of a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A place where a document breaks its specification."""
-
-    path: str
-    """JSON pointer, `/paths/~1orders/get`."""
-    message: str
-    hard: bool = True
-    """False for what real documents have and readers can live with: it is noted, and costs no operation."""
-    operation: tuple[str, str] | None = None
-    """Path and method of the operation that it is in."""
 
 
 def version_of(root: Any, name: str) -> str:
@@ -81,24 +67,18 @@ def _validator(version: str) -> Any:
     return jsonschema_rs.validator_for(meta)
 
 
-def violations_of(library: Library) -> list[Violation]:
-    """The violations of a document against the meta-schema of its version. What else is wrong the reader notes."""
-    root = library.root.value
-    version = version_of(root, library.main)
-    found: dict[tuple[str, str], Violation] = {}
+def violations_of(library: Library) -> list[tuple[str, str]]:
+    """The places where a document breaks the meta-schema of its version: JSON pointers, each with a sentence.
+
+    The reader does not ask for them: it notes what it repairs or leaves out.
+    """
+    version = version_of(library.root.value, library.main)
+    found: dict[tuple[str, str], None] = {}
     for error in _validator(version).iter_errors(_written_out(library)):
-        for path, message in _meant(error):
-            soft = _bearable(path, message)
-            violation = Violation(pointer(path), _short(message), not soft, _operation(path))
-            found.setdefault((violation.path, violation.message), violation)
+        found |= {(pointer(path), _short(message)): None for path, message in _meant(error)}
         if len(found) >= MOST:
             break
-    return list(found.values())
-
-
-def refused(faults: Sequence[Violation]) -> list[Violation]:
-    """The violations by which nothing of a document can be believed: outside of operations, and none to live with."""
-    return [violation for violation in faults if violation.hard and violation.operation is None]
+    return list(found)
 
 
 def _written_out(library: Library) -> Any:
@@ -151,45 +131,6 @@ def _meant(error: Any) -> list[Fault]:
         value = error.instance.get("in") if isinstance(error.instance, dict) else None
         return [([*path, "in"], f"there are no parameters in {value!r}")]
     return best[1]
-
-
-def _bearable(path: Sequence[str | int], message: str) -> bool:
-    """True for violations that the reader repairs or leaves out by themselves."""
-    words = [word for word in path if isinstance(word, str)]
-    if not words or words == ["paths"]:
-        return bool(UNKNOWN_KEY.search(message) or re.match(r'^"(info|\$ref)" is a required property', message))
-    if words[0] != "paths":
-        # Only operations can be called. What they refer to is read when they are, and what cannot be is noted then.
-        return True
-    # References are followed also where the specification knows none.
-    if message.startswith('{"$ref":"') and " is not of type " in message:
-        return True
-    if UNKNOWN_KEY.search(message) or re.match(r'^"(true|false)" is not of type "?boolean', message, re.IGNORECASE):
-        return True
-    # Schemas are read keyword by keyword; answers and texts for people decide nothing about a request.
-    if "schema" in words or words[-1] in TEXTS or set(words[3:]) & {"responses", "callbacks", "examples", "servers"}:
-        return True
-    # Path parameters are required, whether they say so or not.
-    return bool(NEEDLESS.match(message)) or words[-1] in REPAIRED
-
-
-UNKNOWN_KEY = re.compile("were unexpected|was unexpected|nevaluated propert|does not match any of the regexes")
-NEEDLESS = re.compile(r'^"(responses|description|required|schema)" is a required property')
-REPAIRED = frozenset({"allowReserved", "explode", "required", "security", "style"})
-TEXTS = frozenset({
-    "deprecated", "description", "example", "examples", "externalDocs", "operationId", "summary", "tags",
-})  # fmt: skip
-
-
-def _operation(path: Sequence[str | int]) -> tuple[str, str] | None:
-    """Path and method of an operation; the method is empty for what all operations of a path share."""
-    if len(path) < 2 or path[0] != "paths":
-        return None
-    if len(path) >= 3 and path[2] in METHODS:
-        return str(path[1]), str(path[2])
-    if len(path) >= 4 and path[2] == "additionalOperations":
-        return str(path[1]), str(path[3])
-    return str(path[1]), ""
 
 
 def pointer(path: Sequence[object]) -> str:

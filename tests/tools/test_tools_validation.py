@@ -21,7 +21,7 @@ VERSIONS = ("2.0", "3.0.3", "3.1.0", "3.2.0")
 def found(folder: Path, made: dict[str, Any]) -> list[tuple[str, str]]:
     path = folder / "shop.json"
     path.write_text(json.dumps(made))
-    return [(violation.path, violation.message) for violation in violations_of(Library(str(path)))]
+    return violations_of(Library(str(path)))
 
 
 def parameter(version: str, **more: Any) -> dict[str, Any]:

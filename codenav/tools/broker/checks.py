@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.errors import CodeNavError
 from codenav.core.execution import ToolCall
 from codenav.core.options import ToolOptions
 from codenav.core.system.stored import Document
@@ -32,7 +32,7 @@ from codenav.tools.reading import read_spec
 from codenav.tools.references import Library
 from codenav.tools.state_files import read_spec_of
 from codenav.tools.types import merged
-from codenav.tools.validation import Violation, violations_of
+from codenav.tools.validation import violations_of
 from codenav.tools.weights import BEST, Checked, rating_of
 
 DOCUMENT, SERVER, TRIAL, DESCRIPTION = "document", "server", "trial", "description"
@@ -63,29 +63,23 @@ class Row(Document):
         return self.name.partition(" ")[0]
 
 
-def refusal_rows(place: Place, refusal: UsageError, *, allow_private: bool) -> Iterator[Row]:
-    """The rows for a document that is not indexed: its violations, and why it is refused.
+def document_rows(place: Place, *, allow_private: bool) -> Iterator[Row]:
+    """A row for each place of a document that its specification does not allow.
 
     Raises:
         CodeNavError: it cannot be read at all.
     """
-    found: list[Violation] = []
     if place.kind == "openapi":
-        found = violations_of(Library(place.where, allow_private=allow_private))
-    if not found:
-        raise refusal
-    for violation in found:
-        yield Row(f"{DOCUMENT} {violation.path}", False, violation.message)
-    yield Row(DOCUMENT, False, str(refusal), "it is not indexed")
+        for path, message in violations_of(Library(place.where, allow_private=allow_private)):
+            yield Row(f"{DOCUMENT} {path}", False, message, "the reader repairs it or leaves it out")
 
 
-def _document(notes: Sequence[str]) -> Iterator[Row]:
-    """A row for each place of a document that the reader repaired or left out, or one if there is none."""
-    found = [match for match in map(_NOTE.fullmatch, notes) if match]
-    for match in found:
-        yield Row(f"{DOCUMENT} {match[1]}", False, match[2], "the reader repairs it or leaves it out")
-    if not found:
-        yield Row(DOCUMENT, True, "as its specification says")
+def note_rows(notes: Sequence[str], known: Collection[str]) -> Iterator[Row]:
+    """A row for each place that the reader repaired or left out; `known` are the names of rows that there are."""
+    for match in filter(None, map(_NOTE.fullmatch, notes)):
+        name = f"{DOCUMENT} {match[1]}"
+        if not any(one.startswith(name) for one in known):
+            yield Row(name, False, match[2], "the reader repairs it or leaves it out")
 
 
 def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterator[Row]:
@@ -96,7 +90,6 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
     """
     spec = read_spec_of(state.path)
     paths = state.summary.operations
-    yield from _document(spec.notes)
     found = {paths[item.name]: Checked(rating_of(item, spec.schemas)) for item in spec.operations}
     if network:
         down: dict[str, str] = {}

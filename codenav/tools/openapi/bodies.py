@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from codenav.tools.model import Body, Parameter, Schema
-from codenav.tools.openapi.context import Context, example_of, examples_of, flag, mapping_of, text_of
+from codenav.tools.openapi.context import Context, LeftOut, example_of, examples_of, flag, mapping_of, text_of
 from codenav.tools.openapi.directions import Directions
 from codenav.tools.openapi.parameters import fitting, old_schema, old_style, schema_example
 from codenav.tools.references import Place
@@ -65,7 +65,7 @@ def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Param
     The schemas are not of requests yet: `readOnly` properties are still in them.
 
     Raises:
-        LeftOut: a reference leads nowhere.
+        LeftOut: it has no content, or a reference leads nowhere.
     """
     if not isinstance(operation.value.get("requestBody"), Mapping):
         return None, [], []
@@ -74,8 +74,7 @@ def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Param
     contents = context.resolve(place.at("content"))
     content = mapping_of(contents.value)
     if not content:
-        context.note(f"{place.pointer}: a body without content: left out")
-        return None, [], []
+        raise LeftOut(f"{operation.pointer}/requestBody: a body without content")
     content_type = chosen([str(name) for name in content])
     media = context.resolve(contents.at(content_type))
     # Those who forget `required` mean it where the body has required properties; who writes false means that.

@@ -59,13 +59,16 @@ class Context:
             raise LeftOut(f"{place.pointer}: {error}") from error
 
     def each(self, place: Place, key: str) -> Iterator[Place]:
-        """The resolved items of a list; what is no object is noted and left out."""
+        """The resolved items of a list; what is no object is noted and left out.
+
+        Raises:
+            LeftOut: it is no list, or a reference leads nowhere.
+        """
         items = self.resolve(place.at(key))
         if items.value is None:
             return
         if not isinstance(items.value, list):
-            self.note(f"{items.pointer}: is no list: left out")
-            return
+            raise LeftOut(f"{items.pointer}: is no list")
         for number in range(len(items.value)):
             item = self.resolve(items.at(number))
             if isinstance(item.value, Mapping):

@@ -28,7 +28,7 @@ from codenav.tools.openapi.results import result_of
 from codenav.tools.openapi.security import need_of, read_schemes, take_tokens
 from codenav.tools.openapi.servers import root_servers, servers_at
 from codenav.tools.references import Library, Place
-from codenav.tools.validation import Violation, refused, version_of, violations_of
+from codenav.tools.validation import version_of
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 EFFECTS = {
@@ -38,6 +38,7 @@ EFFECTS = {
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})
 """RFC 9110, section 9.2.2."""
 MOST_EXAMPLES = 3
+_CHECK = "codenav tools check compares it with its specification"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +68,16 @@ def _read(where: str, allow_private: bool) -> ToolSpec:
     library = Library(where, allow_private=allow_private)
     version = version_of(library.root.value, shown(where))
     context = Context(library, version)
-    faults = violations_of(library)
-    found_refused = refused(faults)
-    if found_refused:
-        raise invalid(shown(where), found_refused)
-    wrong = {violation.operation: violation for violation in reversed(faults) if violation.operation and violation.hard}
     read_schemes(context)
     servers = root_servers(context)
     try:
-        found = list(operations_of(context, servers, wrong))
+        found = list(operations_of(context, servers))
     except LeftOut as error:
         raise UsageError(f"{shown(where)} has no operations: {error}") from error
     if not found:
-        if faults:
-            raise invalid(shown(where), [violation for violation in faults if violation.hard] or faults)
-        raise UsageError(f"{shown(where)} has no operations")
+        why = "".join(f": {note}" for note in list(context.notes)[-1:])
+        raise UsageError(f"{shown(where)} has no operations that can be called{why}", hint=_CHECK)
     operations = finished(context, found)
-    said = "\n".join(context.notes)
-    for violation in faults:
-        # What was repaired has been noted there already.
-        if f"{violation.path}: " not in said:
-            context.note(f"{violation.path}: {violation.message}")
     info = mapping_of(library.root.value.get("info"))
     groups, operations = grouped(context, operations)
     return ToolSpec(
@@ -105,19 +95,7 @@ def _read(where: str, allow_private: bool) -> ToolSpec:
     )
 
 
-def invalid(name: str, faults: Sequence[Violation]) -> UsageError:
-    """The error for a document that is not valid: its first violations."""
-    first = "; ".join(f"{violation.path}: {violation.message}" for violation in faults[:3])
-    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
-    return UsageError(
-        f"{name} is not a valid OpenAPI document, so it is not indexed: {first}{more}",
-        hint="codenav tools check lists all violations",
-    )
-
-
-def operations_of(
-    context: Context, servers: Sequence[str], wrong: Mapping[tuple[str, str], Violation]
-) -> Iterator[Found]:
+def operations_of(context: Context, servers: Sequence[str]) -> Iterator[Found]:
     """The operations in the order of the document; one that cannot be read is noted."""
     taken: set[str] = set()
     ids: set[str] = set()
@@ -138,9 +116,6 @@ def operations_of(
         for method, operation in methods_of(item):
             called = f"{method.upper()} {path}"
             try:
-                violation = wrong.get((path, method)) or wrong.get((path, ""))
-                if violation is not None:
-                    raise LeftOut(f"{violation.path}: {violation.message}")
                 operation = context.resolve(operation, beside=None)
                 if not isinstance(operation.value, Mapping):
                     raise LeftOut(f"{operation.pointer}: is no object")
