@@ -25,7 +25,7 @@ from codenav.agents.models import ChatModel
 from codenav.core.errors import CodeNavError, ContextOverflow
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion, Message
-from codenav.evals.registry import has_option, make
+from codenav.evals.registry import make
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -128,12 +128,9 @@ def main() -> int:
             flush=True,
         )
         for name in chosen.names:
-            options: dict[str, Any] = {}
-            if has_option(name, "tasks"):
-                options = {"tasks": chosen.tasks, "stub_tools": True}
-            if has_option(name, "prepared"):
-                options = {"prepared": chosen.prepared}
-            task = make(name, chosen.checkouts / FOLDERS[name], options)
+            own: dict[str, Any] = {"mnms": {"tasks": chosen.tasks, "stub_tools": True}}
+            own["api-bank"] = {"prepared": chosen.prepared}
+            task = make(name, chosen.checkouts / FOLDERS[name], own.get(name))
             for mode in chosen.modes.split(","):
                 row, wrong = measured(task, mode, served.url, served.name, chosen, Path(folder) / f"{name}-{mode}")
                 print(row, flush=True)

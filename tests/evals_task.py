@@ -51,7 +51,7 @@ class Shop:
     """The benchmark: the answer is a price, which stands in a file of the sample."""
 
     name = "shop"
-    columns = (Column("accuracy", "right answers in percent", {Mode.CODE_USE: "90 ±1"}),)
+    columns = (Column("accuracy", "right answers in percent"),)
 
     def __init__(self, size: int = 4, *, score: Callable[[Attempt], dict[str, Any]] | None = None) -> None:
         self.size, self._score, self.attempts = size, score, []

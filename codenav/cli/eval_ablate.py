@@ -38,29 +38,27 @@ def command(table: str, data: Path, out: Path, models: tuple[str, ...], **option
     Exit codes: as codenav eval run.
     """
     from codenav.cli.eval_run import carry_out, shown
-    from codenav.evals.ablations import grid
+    from codenav.evals.paper import grid
     from codenav.evals.runs import RunFolder
 
-    found, rows = grid(table, models)
+    found = grid(table, models)
     factory = factory_options(options)
-    keywords = run_keywords(options)
-    usual = {"shows": "shorter"}
-    for name in found.varies:
-        if name in factory or keywords.get(name, usual.get(name)) != usual.get(name):
-            raise UsageError(f"table {table} sets --{name.replace('_', '-')} itself", hint="leave it out")
+    keywords = {**run_keywords(options), "model": models[0] if models else None}
+    option = found.option
+    if option in factory or (option == "shows" and keywords["shows"] != "shorter"):
+        raise UsageError(f"table {table} sets --{option.replace('_', '-')} itself", hint="leave it out")
     ends = []
-    for row in rows:
-        own = {name: value for name, value in row.options.items() if name not in ("shows", "model")}
-        plain = {name: value for name, value in row.options.items() if name in ("shows", "model")}
-        given = {**keywords, "model": models[0] if models else None, **plain}
-        folder = out / row.name
+    for name, value in found.rows.items():
+        varied = {} if value is None else {option: value}
+        of_run = option in ("shows", "model")
+        folder = out / name
         if not options["as_json"]:
-            say(f"{found.benchmark}: {row.name}", err=True)
+            say(f"{found.benchmark}: {name}", err=True)
         run = carry_out(
             found.benchmark,
             data,
-            {**factory, **own},
-            given,
+            factory if of_run else {**factory, **varied},
+            {**keywords, **varied} if of_run else keywords,
             folder,
             quiet=options["quiet"] or options["as_json"],
             resume=RunFolder.holds(folder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,10 +52,10 @@ def command(
     from codenav.evals.judge import Judge, Winner
     from codenav.evals.judges import FAIL, PASS, judge_pair, judge_run
     from codenav.evals.recorded import Recorded
-    from codenav.evals.verdicts import Kept, Labels
+    from codenav.evals.verdicts import Kept, read_labels
 
     words = [PASS, FAIL] if len(runs) == 1 else [winner.value for winner in Winner]
-    people = Labels.read(labels, words=words) if labels else None
+    people = read_labels(labels, words=words) if labels else None
     read = [Recorded.read(run) for run in runs]
     kept = Kept(runs[0])
     opened = open_model(model, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
@@ -69,7 +70,7 @@ def command(
             made = judge_pair(judge, read[0], read[1], kept, jobs=jobs, done=done)
     finally:
         opened.close()
-    made = made.beside(people)
+    made = replace(made, labels=people)
     if as_json:
         print_json(made.to_dict())
     else:
@@ -83,7 +84,7 @@ def _show(done: int, total: int) -> None:
 def _print(made: Judgement) -> None:
     from codenav.core.system.terminal_text import flattened
     from codenav.evals.figures import cell
-    from codenav.evals.verdicts import UNREADABLE
+    from codenav.evals.judge import UNREADABLE
 
     counts, rate = made.counts(), made.rate()
     say(f"judge        {made.judge}")

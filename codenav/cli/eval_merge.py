@@ -32,7 +32,7 @@ def command(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
 
     merged = merge(runs, out, anyway=anyway)
     results = merged.results()
-    missing = len(merged.head.samples) * merged.head.epochs - sum(one.status != ERROR for one in results)
+    missing = len(merged.head.attempts) - sum(one.status != ERROR for one in results)
     say(f"{out}: {counted(len(results), 'attempt')} of {counted(len(runs), 'run')}")
     if missing:
         say(f"Note: {counted(missing, 'attempt')} without a result: codenav eval resume {out}", err=True)

@@ -146,10 +146,10 @@ def told(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_keywords(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options as keywords of `codenav.evals.run`, but `model` and `out`."""
-    from codenav.evals.settings import EvalKeywords
+    from codenav.evals.settings import SessionKeywords
 
     resources = resources_of(options)
-    plain = {name: options[name] for name in EvalKeywords.__annotations__ if options.get(name) is not None}
+    plain = {name: options[name] for name in SessionKeywords.__annotations__ if options.get(name) is not None}
     plain = {name: value for name, value in plain.items() if value != ()}
     own = {name: options[name] for name in ("mode", "epochs", "jobs", "limit", "shard", "shows")}
     ids = [id.strip() for id in (options["ids"] or "").split(",") if id.strip()]

@@ -36,24 +36,22 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
     Exit codes: 0 done, 2 wrong usage, 4 something cannot be fetched.
     """
     from codenav.cli import display
-    from codenav.evals.registry import has_option, make
+    from codenav.evals.registry import make
     from codenav.evals.task import Mode, Preparing
 
     out = out.expanduser().absolute()
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder", hint="name another one with --out")
     factory = factory_options(options)
-    if python and has_option(name, "python"):
-        factory["python"] = python
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make {out}: {error.strerror}", hint="name another folder with --out") from None
-    task = make(name, data, factory)
+    task = make(name, data, factory, python=python)
     prepares = isinstance(task, Preparing)
     if isinstance(task, Preparing):
         task.prepare(out, notice=display.notice)
-        task = make(name, data, {**factory, "prepared": out})
+        task = make(name, data, {**factory, "prepared": out}, python=python)
     for mode in Mode:
         setting = task.setting(mode, out / mode.value)
         (out / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")

@@ -80,9 +80,9 @@ def resumed(settings: Any, place: Any) -> dict[str, Any]:
     """Return the keywords of a session that the head of a run holds."""
     from codenav.core.execution import Resources
     from codenav.core.limits import Limits
-    from codenav.evals.settings import PLACE, EvalKeywords
+    from codenav.evals.settings import PLACE, SessionKeywords
 
-    names = [name for name in EvalKeywords.__annotations__ if name not in PLACE]
+    names = [name for name in SessionKeywords.__annotations__ if name not in PLACE]
     kept = {name: settings[name] for name in names if settings.get(name) is not None}
     kept |= {name: place[name] for name in PLACE if place.get(name) is not None}
     resources = Resources(**settings["resources"])

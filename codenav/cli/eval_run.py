@@ -53,7 +53,7 @@ def command(name: str, data: Path, out: Path, models: tuple[str, ...], **options
 
 def folders(models: tuple[str, ...], out: Path) -> list[tuple[str | None, Path]]:
     """Return the models with the folders of their runs: below `out` for several."""
-    from codenav.evals.ablations import folder_of
+    from codenav.evals.paper import folder_of
 
     named = list(dict.fromkeys(models))
     if len(named) < 2:
@@ -74,15 +74,12 @@ def carry_out(
     """Make the task of a benchmark, and run it with progress on stderr. `keywords` are those of `runner.run`."""
     from codenav.cli import display
     from codenav.cli.eval_progress import ProgressLine
-    from codenav.evals.registry import has_option, make
+    from codenav.evals.registry import make
     from codenav.evals.runner import run
     from codenav.evals.runs import RESUME, RunFolder
+    from codenav.evals.settings import Origin
 
-    own = dict(factory)
-    for option in ("python", "sandbox"):
-        if keywords.get(option) and has_option(name, option):
-            own[option] = keywords[option]
-    task = make(name, data, own)
+    task = make(name, data, factory, python=keywords.get("python"), sandbox=keywords.get("sandbox"))
     line = ProgressLine(quiet=quiet)
     options = {key: str(value) if isinstance(value, Path) else value for key, value in factory.items()}
 
@@ -95,9 +92,7 @@ def carry_out(
         return run(
             task,
             out=out,
-            settings=told(factory),
-            place={"data": str(data.expanduser().absolute()), "options": options},
-            own=False,
+            origin=Origin(told(factory), {"data": str(data.expanduser().absolute()), "options": options}),
             resume=resume,
             finished=line,
             notice=notice,

@@ -34,13 +34,11 @@ def command(name: str, data: Path, python: str | None, as_json: bool, **options:
     Exit codes: 0 all figures are as known, 1 one differs, 2 wrong usage, 4 something is missing.
     """
     from codenav.cli import display
-    from codenav.evals.registry import has_option, make
+    from codenav.evals.registry import make
     from codenav.evals.task import SelfChecking
 
     factory = factory_options(options)
-    if python and has_option(name, "python"):
-        factory["python"] = python
-    task = make(name, data, factory)
+    task = make(name, data, factory, python=python)
     if not isinstance(task, SelfChecking):
         raise UsageError(f"{name} has no expected answers to replay", hint="codenav eval list")
     with tempfile.TemporaryDirectory(prefix="codenav-selfcheck-") as folder:

@@ -1,4 +1,4 @@
-"""One attempt at a sample: a session of its own, the trace of the calls that its code makes, and its last values."""
+"""One attempt at a sample: a session of its own, the trace of the calls that its code makes, its values and scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -17,14 +17,15 @@ from typing import Any
 from codenav.core.actions import Search
 from codenav.core.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.core.events import Acted, Event, Observed, Status
+from codenav.core.options import StoreKeywords
 from codenav.core.protocols import Environment, Sandbox
 from codenav.core.system.terminal_text import shortened
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
 from codenav.episodes.record import EpisodeResult
-from codenav.evals.results import ERROR, Result
-from codenav.evals.runs import plain, shown
+from codenav.evals.results import ERROR, Result, beginning, plain
+from codenav.evals.settings import Settings
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
-from codenav.session.api import open_session
+from codenav.session.api import index, open_session
 from codenav.session.session import Session
 
 CALLED = "eval.called"
@@ -88,20 +89,26 @@ class World:
     """Everything that the attempts of a run share."""
 
     task: Task
-    mode: Mode
+    settings: Settings
     setting: Setting
     on: Sequence[Any]
     """The open indexes of `Setting.on`."""
-    keywords: Mapping[str, Any]
-    """Keywords of `codenav.run` for every session."""
     work: Path
     """Folder for the work folders."""
-    shows: str = "shorter"
-    """See `SearchEnvironment`."""
-    model: Callable[[Sample], Any] | None = None
-    """Makes the model of a sample. None: `keywords` name one."""
-    price: Sequence[float] | None = None
-    """Dollars for a million input tokens, and for a million output tokens."""
+
+    @classmethod
+    def open(cls, task: Task, settings: Settings, setting: Setting, work: Path, opening: ExitStack) -> World:
+        """Build the indexes of a setting, and open them until `opening` ends.
+
+        Raises:
+            Unavailable, UsageError: for the reasons of `codenav.index`.
+        """
+        given = settings.sessions
+        keywords: Any = {name: given[name] for name in StoreKeywords.__annotations__ if name in given}
+        keywords |= {"progress": given.get("progress"), "notice": given.get("notice")}
+        python = given.get("python") or setting.python
+        indexes = [opening.enter_context(index(path, python=python, **keywords)) for path in setting.on]
+        return cls(task, settings, setting, indexes, work)
 
 
 def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session], None]) -> Result | None:
@@ -121,9 +128,9 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
                 return None
             values = held.values(world.setting.read) if result.status != Status.ERROR else {}
     except CodeNavError as error:
-        return _failed(world.task, sample, epoch, str(error))
+        return failed(world, sample, epoch, str(error))
     except OSError as error:
-        return _failed(world.task, sample, epoch, f"{type(error).__name__}: {error}")
+        return failed(world, sample, epoch, f"{type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     done = Attempt(sample, result, trace.calls, values)
@@ -135,6 +142,11 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
         ended = _result(world, done, epoch, unsolved(world.task, sample))
         return replace(ended, status=ERROR, reason=f"the scorer of {world.task.name} failed: {error}")
     return _result(world, done, epoch, scores)
+
+
+def failed(world: World, sample: Sample, epoch: int, reason: str) -> Result:
+    """Return the result of an attempt without an episode: an error, which counts as having done nothing."""
+    return _result(world, _nothing(sample, reason), epoch, unsolved(world.task, sample))
 
 
 class _NoScores(Exception):
@@ -164,16 +176,16 @@ def scored(task: Task, attempt: Attempt) -> dict[str, Any]:
     except queue.Empty:
         raise _NoScores(f"it did not end within {SCORE_SECONDS:g} s") from None
     if isinstance(found, BaseException):
-        raise _NoScores(f"{type(found).__name__}: {shown(found)}")
+        raise _NoScores(f"{type(found).__name__}: {beginning(found)}")
     return found
 
 
 def _checked(scores: Any) -> dict[str, Any]:
     if not isinstance(scores, dict):
-        raise TypeError(f"scores are a mapping, not {shown(scores)}")
+        raise TypeError(f"scores are a mapping, not {beginning(scores)}")
     correct = scores.get("correct", False)
     if correct not in (True, False):
-        raise ValueError(f"`correct` is true or false, not {shown(correct)}")
+        raise ValueError(f"`correct` is true or false, not {beginning(correct)}")
     for name, value in scores.items():
         if value in ("nan", "inf", "-inf"):
             raise ValueError(f"`{name}` is {value}, which is no number")
@@ -182,11 +194,14 @@ def _checked(scores: Any) -> dict[str, Any]:
 
 def unsolved(task: Task, sample: Sample) -> dict[str, Any]:
     """Return the scores of an attempt that did nothing, as which an error counts. Empty where the scorer fails."""
-    nothing = Attempt(sample, EpisodeResult(id="", request=sample.request, status=Status.ERROR))
     try:
-        return {**scored(task, nothing), "correct": False}
+        return {**scored(task, _nothing(sample)), "correct": False}
     except _NoScores:
         return {}
+
+
+def _nothing(sample: Sample, reason: str = "") -> Attempt:
+    return Attempt(sample, EpisodeResult(id="", request=sample.request, status=Status.ERROR, reason=reason))
 
 
 def _ended(session: Session, request: str) -> EpisodeResult:
@@ -225,16 +240,17 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: 
     Raises:
         CodeNavError: for the reasons of `Session`.
     """
-    keywords = dict(world.keywords)
-    if world.model is not None:
-        keywords["model"] = world.model(sample)
+    keywords = dict(world.settings.sessions)
+    model = world.settings.model
+    keywords["model"] = model(sample) if callable(model) else model or None
     if not keywords.get("python") and world.setting.python:
         keywords["python"] = world.setting.python
+    keywords.pop("progress", None)
     return open_session(
         on=list(world.on),
         # An empty one would be replaced by one made from the metadata of the code base.
         description=world.setting.description if world.setting.description.strip() else NO_DESCRIPTION,
-        environments=environments(world.setting.environments, world.mode, world.shows, held),
+        environments=environments(world.setting.environments, world.settings, held),
         listeners=[trace.heard],
         calls=trace,
         work_dir=folder,
@@ -244,17 +260,17 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: 
     )
 
 
-def environments(make: MakeEnvironments, mode: Mode, shows: str, held: Held) -> MakeEnvironments:
+def environments(make: MakeEnvironments, settings: Settings, held: Held) -> MakeEnvironments:
     """Return a function that makes the environments of a task for a mode: without search where tools are described."""
 
     def made(parts: EpisodeParts) -> list[Environment]:
         held.sandbox = parts.sandbox
         found = []
         for one in make(parts):
-            if one.action is Search and mode is Mode.TOOL_USE:
+            if one.action is Search and settings.mode is Mode.TOOL_USE:
                 continue
             if isinstance(one, SearchEnvironment):
-                one.shows = shows
+                one.shows = settings.shows
             found.append(one)
         return found
 
@@ -295,22 +311,9 @@ def _write(files: Mapping[str, bytes], folder: Path) -> None:
         path.write_bytes(content)
 
 
-def _failed(task: Task, sample: Sample, epoch: int, reason: str) -> Result:
-    return Result(
-        sample.id,
-        epoch,
-        ERROR,
-        unsolved(task, sample),
-        request=sample.request,
-        group=sample.group,
-        gold=plain(sample.gold),
-        reason=reason,
-    )
-
-
 def _result(world: World, attempt: Attempt, epoch: int, scores: Mapping[str, Any]) -> Result:
     sample, result = attempt.sample, attempt.result
-    usage = result.usage
+    asked, written, price = result.usage.input_tokens, result.usage.output_tokens, world.settings.price
     return Result(
         id=sample.id,
         epoch=epoch,
@@ -324,18 +327,18 @@ def _result(world: World, attempt: Attempt, epoch: int, scores: Mapping[str, Any
         verified=result.summary.verified,
         values=plain(attempt.values),
         calls=[plain(call.to_dict()) for call in attempt.calls],
-        trajectory=trajectory(result),
+        trajectory=_trajectory(result),
         steps=len(result.steps),
         seconds=round(result.seconds, 3),
-        prompt_tokens=usage.input_tokens,
-        completion_tokens=usage.output_tokens,
-        dollars=_dollars(world.price, usage.input_tokens, usage.output_tokens),
+        prompt_tokens=asked,
+        completion_tokens=written,
+        dollars=None if price is None else round((asked * price[0] + written * price[1]) / 1e6, 6),
         reason=result.reason,
         episode=result.id,
     )
 
 
-def trajectory(result: EpisodeResult) -> list[dict[str, str]]:
+def _trajectory(result: EpisodeResult) -> list[dict[str, str]]:
     """Return the steps of an episode as a result keeps them."""
     return [
         {
@@ -346,7 +349,3 @@ def trajectory(result: EpisodeResult) -> list[dict[str, str]]:
         }
         for step in result.steps
     ]
-
-
-def _dollars(price: Sequence[float] | None, asked: int, written: int) -> float | None:
-    return None if price is None else round((asked * price[0] + written * price[1]) / 1e6, 6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,11 +12,7 @@ from codenav.core.system.stored import Document
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs, wilson
-from codenav.evals.task import Column
-
-Aggregate = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, float]]
-Scorer = tuple[Sequence[Column], Aggregate]
-"""The columns of a task, and their values for the scores of one epoch."""
+from codenav.evals.task import Column, Task
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Figure(Document):
 
 
 COSTS = (
-    Column("steps", "actions of the agent for a sample"),
+    Column("steps", "actions of the agent for a sample", "steps"),
     Column("tokens in", "tokens of all prompts for a sample"),
     Column("tokens out", "tokens of all answers for a sample"),
     Column("seconds", "wall clock for a sample"),
@@ -54,40 +50,42 @@ COSTS = (
 )
 """Columns of every task: means over the attempts that did not end as an error."""
 
-_COST: Mapping[str, Callable[[Result], float | None]] = {
-    "steps": lambda result: result.steps,
-    "tokens in": lambda result: result.prompt_tokens,
-    "tokens out": lambda result: result.completion_tokens,
-    "seconds": lambda result: result.seconds,
-    "dollars": lambda result: result.dollars,
-}
+_COSTS = ("steps", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+"""The attributes of a result behind `COSTS`."""
 
 
-def figures_of(run: Recorded, scorer: Scorer | None) -> dict[str, Figure]:
+def figures_of(run: Recorded, task: Task | None) -> dict[str, Figure]:
     """All figures of a run by column: those of its task, then `COSTS`. An epoch with nothing but errors has none.
 
     Raises:
         UsageError: the scores are not those that the task makes now.
     """
     found: dict[str, list[float]] = {}
-    shares = {column.name for column in scorer[0] if column.share} if scorer else _truths(run)
-    attempts = 0
-    for epoch in run.epochs:
-        every = [result for result in run.results if result.epoch == epoch]
-        results = [result for result in every if result.status != ERROR]
-        if not results:
-            continue
-        # An error counts as an attempt that did nothing.
-        scores = [result.scores for result in every if result.scores or result.status != ERROR]
-        attempts += len(scores)
-        for name, value in _aggregated(run, scorer, scores).items():
+    shares = {column.name for column in task.columns if column.share} if task else _truths(run)
+    by_epoch = scores_by_epoch(run.results)
+    for epoch, scores in by_epoch.items():
+        for name, value in _aggregated(run, task, scores).items():
             found.setdefault(name, []).append(float(value))
-        for name, cost in _COST.items():
-            costs = [amount for result in results if (amount := cost(result)) is not None]
+        results = [result for result in run.results if result.epoch == epoch and result.status != ERROR]
+        for column, attribute in zip(COSTS, _COSTS, strict=True):
+            costs = [getattr(result, attribute) for result in results]
             # A mean over a part of the samples would pass for that of all.
-            if len(costs) == len(results):
-                found.setdefault(name, []).append(statistics.fmean(costs))
+            if None not in costs:
+                found.setdefault(column.name, []).append(statistics.fmean(costs))
+    attempts = sum(map(len, by_epoch.values()))
     return {name: Figure(tuple(values), attempts if name in shares else 0) for name, values in found.items()}
+
+
+def scores_by_epoch(results: Sequence[Result]) -> dict[int, list[Mapping[str, Any]]]:
+    """The scores of each epoch for `Task.aggregate`, an error as an attempt that did nothing.
+
+    An epoch with nothing but errors is left out.
+    """
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for epoch in sorted({result.epoch for result in results if result.status != ERROR}):
+        of_epoch = [result for result in results if result.epoch == epoch]
+        found[epoch] = [result.scores for result in of_epoch if result.scores or result.status != ERROR]
+    return found
 
 
 def _truths(run: Recorded) -> set[str]:
@@ -96,11 +94,11 @@ def _truths(run: Recorded) -> set[str]:
     return {name for name in names if all(isinstance(result.scores.get(name), bool) for result in run.results)}
 
 
-def _aggregated(run: Recorded, scorer: Scorer | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
-    if scorer is None:
-        return means(scores)
+def _aggregated(run: Recorded, task: Task | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+    if task is None:
+        return _means(scores)
     try:
-        return scorer[1](scores)
+        return task.aggregate(scores)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UsageError(
             f"the scores of {run.name} are not those of {run.head.task} in this codenav: {error!r}",
@@ -108,7 +106,7 @@ def _aggregated(run: Recorded, scorer: Scorer | None, scores: Sequence[Mapping[s
         ) from error
 
 
-def means(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _means(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The mean of each score that is a number or a truth value, the latter in percent: columns of an unknown task."""
     found: dict[str, list[float]] = {}
     for score in scores:
@@ -120,7 +118,7 @@ def means(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {name: statistics.fmean(values) for name, values in found.items()}
 
 
-def printed(name: str, value: float) -> str:
+def _printed(name: str, value: float) -> str:
     """The value in the form of its column."""
     if name.startswith("tokens"):
         return f"{value:,.0f}"
@@ -132,5 +130,5 @@ def cell(name: str, figure: Figure | None) -> str:
     if figure is None:
         return "–"
     spread, interval = figure.spread, figure.interval
-    told = printed(name, figure.mean) + ("" if spread is None else f" ±{printed(name, spread)}")
-    return told + (f" ({interval[0]:.1f} to {interval[1]:.1f})" if interval else "")
+    text = _printed(name, figure.mean) + ("" if spread is None else f" ±{_printed(name, spread)}")
+    return text + (f" ({interval[0]:.1f} to {interval[1]:.1f})" if interval else "")

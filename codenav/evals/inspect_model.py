@@ -23,7 +23,7 @@ from inspect_ai.util import LimitExceededError
 from codenav.agents.models.answers import read_answer
 from codenav.agents.models.scripted import estimated_usage
 from codenav.core.errors import ContextOverflow, LimitReached, ModelUnreachable
-from codenav.core.messages import Completion, Message
+from codenav.core.messages import Completion, Message, Sampling
 from codenav.core.usage import Usage
 from codenav.evals.settings import SAMPLING
 
@@ -48,8 +48,10 @@ class InspectModel:
         """Inspect's name of the model."""
         return str(self._model)
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
-        """The next answer. Retries, stop reasons and prices are the provider's."""
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
+        """The next answer. Retries, stop reasons, prices and the sampling are the provider's."""
         began = time.monotonic()
         chat = [_ROLES.get(one.role, ChatMessageUser)(content=one.content) for one in messages]
         try:

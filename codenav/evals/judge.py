@@ -37,6 +37,9 @@ Where both do the same, neither is better. Style, length and order do not count.
 
 _AGAIN = "There was no verdict. Write only the last line, {form}."
 
+UNREADABLE = "unreadable"
+"""The word of a judge that answered prose twice."""
+
 _VERDICT = re.compile(r"^[^\w\n]*verdict[^\w\n]*[:=][^\w\n]*(\w+)[^\w\n]*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -72,6 +75,16 @@ class Verdict:
     reason: str = ""
     usage: Usage = Usage()
 
+    @property
+    def word(self) -> str:
+        """`pass`, `fail` or `unreadable`."""
+        return UNREADABLE if self.passed is None else "pass" if self.passed else "fail"
+
+    @property
+    def consistent(self) -> bool:
+        """True: there is one order of one attempt."""
+        return True
+
 
 @dataclass(frozen=True)
 class Preference:
@@ -83,6 +96,16 @@ class Preference:
     """The winner with the first attempt shown first, and with it shown second."""
     reasons: tuple[str, str] = ("", "")
     usage: Usage = Usage()
+
+    @property
+    def word(self) -> str:
+        """`first`, `second`, `tie` or `unreadable`."""
+        return self.winner.value if self.winner else UNREADABLE
+
+    @property
+    def reason(self) -> str:
+        """The reasons of both orders."""
+        return "\n".join(reason for reason in self.reasons if reason)
 
     @property
     def consistent(self) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import ModelFailed, UsageError
 from codenav.evals.figures import Figure
-from codenav.evals.judge import Judge, Shown, Winner
+from codenav.evals.judge import UNREADABLE, Judge, Preference, Shown, Verdict, Winner
+from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
-from codenav.evals.verdicts import UNREADABLE, Kept, Labels
+from codenav.evals.verdicts import Kept, Label, agreement
 
 PASS, FAIL = "pass", "fail"
+Done = Callable[[int, int], None]
+"""Called with the number of attempts that are judged, and that of all."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Judgement:
     verdicts: Sequence[Judged]
     left_out: int
     """Attempts that ended as errors, or that only one of the two runs has."""
-    labels: Labels | None = None
+    labels: Sequence[Label] | None = None
 
     def counts(self) -> dict[str, int]:
         """The number of each verdict."""
@@ -77,11 +78,7 @@ class Judgement:
         """The agreement with people; None without labels."""
         if self.labels is None:
             return None
-        return self.labels.agreement({(one.id, one.epoch): one.verdict for one in self.verdicts})
-
-    def beside(self, labels: Labels | None) -> Judgement:
-        """The same verdicts, compared with those of people."""
-        return replace(self, labels=labels)
+        return agreement(self.labels, {(one.id, one.epoch): one.verdict for one in self.verdicts})
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav eval judge --json`."""
@@ -101,39 +98,22 @@ class Judgement:
         }
 
 
-def judge_run(
-    judge: Judge, run: Recorded, kept: Kept, *, jobs: int = 1, done: Callable[[int, int], None] | None = None
-) -> Judgement:
+def judge_run(judge: Judge, run: Recorded, kept: Kept, *, jobs: int = 1, done: Done | None = None) -> Judgement:
     """Judge each attempt of a run that did not end as an error.
 
-    `kept` holds the verdicts of earlier calls and gets the new ones. `done` is called with the number of attempts that
-    are judged, and that of all.
+    `kept` holds the verdicts of earlier calls and gets the new ones.
 
     Raises:
         ModelUnreachable, ModelRefused: the verdicts so far are kept.
         StorageFull: a verdict cannot be kept.
     """
-    attempts = [result for result in run.results if result.status != ERROR]
-
-    def one(result: Result) -> Judged:
-        if result.status != "done":
-            return Judged(result.id, result.epoch, FAIL, result.reason or result.status, asked=False)
-        attempt = shown(result)
-        key = _key(judge, PASS, result.request, attempt)
-        return _verdict(result, kept, key, lambda: {**_about(judge, result, ""), **_passed(judge, result, attempt)})
-
-    verdicts = _each(one, attempts, jobs, done)
+    attempts = [[result] for result in run.results if result.status != ERROR]
+    verdicts = _judged(judge, kept, "", attempts, jobs, done)
     return Judgement(judge.name, run.name, "", verdicts, len(run.results) - len(attempts))
 
 
 def judge_pair(
-    judge: Judge,
-    first: Recorded,
-    second: Recorded,
-    kept: Kept,
-    *,
-    jobs: int = 1,
-    done: Callable[[int, int], None] | None = None,
+    judge: Judge, first: Recorded, second: Recorded, kept: Kept, *, jobs: int = 1, done: Done | None = None
 ) -> Judgement:
     """Judge the attempts of two runs at the same samples in the same epochs, each pair in both orders.
 
@@ -146,23 +126,13 @@ def judge_pair(
         raise UsageError(f"{first.name} and {second.name} are of different tasks", hint="judge runs of one task")
     others = {(result.id, result.epoch): result for result in second.results}
     pairs = [
-        (ours, theirs)
+        [ours, theirs]
         for ours in first.results
         if (theirs := others.get((ours.id, ours.epoch))) and ERROR not in (ours.status, theirs.status)
     ]
     if not pairs:
         raise UsageError(f"{first.name} and {second.name} have no attempt in common", hint="judge one of them alone")
-
-    def one(pair: tuple[Result, Result]) -> Judged:
-        ours, theirs = pair
-        if "done" not in (ours.status, theirs.status):
-            return Judged(ours.id, ours.epoch, Winner.TIE, "neither has an answer", asked=False)
-        left, right = shown(ours), shown(theirs)
-        key = _key(judge, "preference", ours.request, left, right)
-        about = _about(judge, ours, second.name)
-        return _verdict(ours, kept, key, lambda: {**about, **_preferred(judge, ours, left, right)})
-
-    verdicts = _each(one, pairs, jobs, done)
+    verdicts = _judged(judge, kept, second.name, pairs, jobs, done)
     every = {(result.id, result.epoch) for run in (first, second) for result in run.results}
     return Judgement(judge.name, first.name, second.name, verdicts, len(every) - len(pairs))
 
@@ -180,65 +150,48 @@ def shown(result: Result) -> Shown:
     return Shown(answer, "\n\n".join(steps))
 
 
-def _verdict(result: Result, kept: Kept, key: str, ask: Callable[[], dict[str, Any]]) -> Judged:
-    """The kept or new verdict; a model that fails on this one question leaves it unreadable, and is asked next time."""
-    try:
-        line = kept.once(key, ask)
-    except ModelFailed as error:
-        return Judged(result.id, result.epoch, UNREADABLE, str(error))
-    return Judged(result.id, result.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"])
-
-
-def _about(judge: Judge, result: Result, other: str) -> dict[str, Any]:
-    """The part of a kept line that names the question, for whoever reads the file or a page."""
-    return {"judge": judge.name, "id": result.id, "epoch": result.epoch, "other": other}
-
-
-def _passed(judge: Judge, result: Result, attempt: Shown) -> dict[str, Any]:
-    verdict = judge.passes(result.request, attempt)
-    word = UNREADABLE if verdict.passed is None else PASS if verdict.passed else FAIL
-    return {"verdict": word, "reason": verdict.reason, "consistent": True, "tokens": verdict.usage.tokens}
-
-
-def _preferred(judge: Judge, result: Result, first: Shown, second: Shown) -> dict[str, Any]:
-    found = judge.prefers(result.request, first, second)
-    return {
-        "verdict": found.winner.value if found.winner else UNREADABLE,
-        "reason": "\n".join(reason for reason in found.reasons if reason),
-        "consistent": found.consistent or found.winner is None,
-        "tokens": found.usage.tokens,
-    }
-
-
-def _key(judge: Judge, kind: str, request: str, *attempts: Shown) -> str:
-    """The key of a question to a judge: a digest of all that it is asked."""
-    parts = [judge.name, kind, request, *(text for attempt in attempts for text in (attempt.answer, attempt.record))]
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _each(
-    function: Callable[[Any], Judged], items: Sequence[Any], jobs: int, done: Callable[[int, int], None] | None
+def _judged(
+    judge: Judge, kept: Kept, other: str, items: Sequence[Sequence[Result]], jobs: int, done: Done | None
 ) -> list[Judged]:
-    """The function on each item, in order, some at a time. The first exception ends what has not begun."""
-    count, lock = 0, threading.Lock()
-
+    """The verdicts on attempts, or on pairs of them, in order. The first exception ends what has not begun."""
     scope = CancelScope()
 
-    def counted(item: Any) -> Judged:
-        nonlocal count
+    def judged(place: int) -> tuple[int, Judged]:
         with scope.entered():
-            judged = function(item)
-        with lock:
-            count += 1
-            if done:
-                done(count, len(items))
-        return judged
+            return place, _verdict(judge, kept, other, items[place])
 
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        futures = [pool.submit(counted, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            scope.cancel()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    found: dict[int, Judged] = {}
+    with in_threads(judged, range(len(items)), max(1, jobs), scope.cancel) as verdicts:
+        for place, verdict in verdicts:
+            found[place] = verdict
+            if done:
+                done(len(found), len(items))
+    return [verdict for _, verdict in sorted(found.items(), key=lambda one: one[0])]
+
+
+def _verdict(judge: Judge, kept: Kept, other: str, attempts: Sequence[Result]) -> Judged:
+    """The kept or new verdict; a model that fails on this one question leaves it unreadable, and is asked next time."""
+    first = attempts[0]
+    if all(attempt.status != "done" for attempt in attempts):
+        word, reason = (Winner.TIE, "neither has an answer") if other else (FAIL, first.reason or first.status)
+        return Judged(first.id, first.epoch, word, reason, asked=False)
+    parts = [shown(attempt) for attempt in attempts]
+
+    def ask() -> dict[str, Any]:
+        verdict: Verdict | Preference = (judge.prefers if other else judge.passes)(first.request, *parts)
+        return {
+            **{"judge": judge.name, "id": first.id, "epoch": first.epoch, "other": other},
+            "verdict": verdict.word,
+            "reason": verdict.reason,
+            "consistent": verdict.consistent or verdict.word == UNREADABLE,
+            "tokens": verdict.usage.tokens,
+        }
+
+    # The key of a question is a digest of all that the judge is asked.
+    texts = [text for part in parts for text in (part.answer, part.record)]
+    key = "\0".join([judge.name, "preference" if other else PASS, first.request, *texts])
+    try:
+        line = kept.once(sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), ask)
+    except ModelFailed as error:
+        return Judged(first.id, first.epoch, UNREADABLE, str(error))
+    return Judged(first.id, first.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,16 +42,10 @@ class Recorded:
         """
         run = RunFolder.open(folder)
         try:
-            found = run.results()
+            results = run.results()
         except OSError as error:
             raise UsageError(f"{folder} cannot be read: {error.strerror}", hint="check who may read it") from error
-        results = [result for result in found if _sound(result)]
-        notices = list(run.notices)
-        if len(results) < len(found):
-            notices.append(f"{len(found) - len(results)} results of {folder} have another shape and are left out")
-        kept = Kept(folder)
-        judged = kept.told() if len(kept) else {}
-        return cls(str(folder), run.head, results, notices, judged)
+        return cls(str(folder), run.head, results, run.notices, Kept(folder).lines())
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -58,9 +53,9 @@ class Recorded:
         return {"codenav": self.head.codenav, **self.head.facts, **self.head.settings}
 
     @property
-    def epochs(self) -> Sequence[int]:
-        """The numbers of the epochs that have a result."""
-        return sorted({result.epoch for result in self.results})
+    def missing(self) -> int:
+        """The number of attempts of this run or shard that have no result yet."""
+        return max(0, len(self.head.attempts) - len(self.results))
 
     def counts(self) -> dict[str, int]:
         """The number of attempts of each outcome, in the order of `OUTCOMES`."""
@@ -74,18 +69,37 @@ class Recorded:
         rate = 100 * correct / attempts if attempts else 0.0
         return {"attempts": attempts, "correct": correct, "percent": rate, "low": low, "high": high}
 
-    def missing(self) -> int:
-        """The number of attempts of this run or shard that have no result yet."""
-        return max(0, self.expected() - len(self.results))
+    def totals(self) -> dict[str, float | None]:
+        """Sums over all attempts, errors included, as they were paid for too. Dollars are None where one is unknown."""
+        prices = [result.dollars for result in self.results]
+        known = [price for price in prices if price is not None]
+        return {
+            "attempts": len(self.results),
+            "steps": sum(result.steps for result in self.results),
+            "tokens_in": sum(result.prompt_tokens for result in self.results),
+            "tokens_out": sum(result.completion_tokens for result in self.results),
+            "seconds": round(sum(result.seconds for result in self.results), 3),
+            "dollars": sum(known) if known and len(known) == len(prices) else None,
+        }
 
-    def expected(self) -> int:
-        """The number of attempts of this run or shard."""
-        ids = self.head.samples
-        if self.head.shard:
-            from codenav.evals.settings import in_shard
+    def groups(self) -> dict[str, dict[str, int]]:
+        """Attempts and correct ones by group of samples, errors included. Empty where samples have no groups."""
+        found: dict[str, dict[str, int]] = {}
+        for result in self.results:
+            if result.group:
+                entry = found.setdefault(result.group, {"attempts": 0, "correct": 0})
+                entry["attempts"] += 1
+                entry["correct"] += outcome_of(result) == "correct"
+        return found
 
-            ids = [id for id in ids if in_shard(id, self.head.shard)]
-        return self.head.epochs * len(ids)
+    def sample_scores(self) -> dict[str, float]:
+        """The mean score over the epochs of each sample that has one, by id."""
+        found: dict[str, list[float]] = {}
+        for result in self.results:
+            score = score_of(result)
+            if score is not None:
+                found.setdefault(result.id, []).append(score)
+        return {id: statistics.fmean(scores) for id, scores in found.items()}
 
 
 def outcome_of(result: Result) -> str:
@@ -95,16 +109,12 @@ def outcome_of(result: Result) -> str:
     return result.status if result.status in OUTCOMES else ERROR
 
 
-def _sound(result: Result) -> bool:
-    """True if the parts of a result have the shapes that a reader relies on."""
-    lists = (result.trajectory, result.calls)
-    texts = (result.request, result.group, result.answer, result.program, result.reason, result.episode)
-    numbers = (result.steps, result.seconds, result.prompt_tokens, result.completion_tokens)
-    return (
-        isinstance(result.scores, dict)
-        and isinstance(result.values, dict)
-        and all(isinstance(one, list) and all(isinstance(item, dict) for item in one) for one in lists)
-        and all(isinstance(one, str) for one in texts)
-        and all(isinstance(one, int | float) for one in numbers)
-        and isinstance(result.dollars, int | float | None)
-    )
+def score_of(result: Result) -> float | None:
+    """The score of an attempt from 0 to 1: `f1` where a task gives one, else 1 for correct. None for an `error`."""
+    outcome = outcome_of(result)
+    if outcome == ERROR:
+        return None
+    f1 = result.scores.get("f1")
+    if isinstance(f1, int | float) and not isinstance(f1, bool):
+        return float(f1)
+    return float(outcome == "correct")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -67,44 +67,31 @@ def task_class(name: str) -> type[Any]:
     return cast(type[Any], getattr(import_module(module), attribute))
 
 
-def has_option(name: str, option: str) -> bool:
-    """True if the factory of a benchmark takes a keyword."""
-    return option in inspect.signature(task_class(name)).parameters
+def scorer_of(name: str, own: Sequence[Task] = ()) -> Task | None:
+    """One of `own` tasks, else a known benchmark without a checkout: its `columns` and `aggregate` alone can be used.
+
+    None: there is none of that name.
+    """
+    task = next((task for task in own if task.name == name), None)
+    return task or (object.__new__(task_class(name)) if name in BENCHMARKS else None)
 
 
-class _Scorers(Mapping[str, Task]):
-    def __getitem__(self, name: str) -> Task:
-        if name not in BENCHMARKS:
-            raise KeyError(name)
-        kind = task_class(name)
-        return cast(Task, object.__new__(kind))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(BENCHMARKS)
-
-    def __len__(self) -> int:
-        return len(BENCHMARKS)
-
-
-def scorers() -> Mapping[str, Task]:
-    """Return the benchmarks by name for reports: `columns` and `aggregate` alone can be used, without a checkout."""
-    return _Scorers()
-
-
-def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None) -> Task:
+def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None, **runs_in: Any) -> Task:
     """Return the task of a benchmark on a checkout.
 
-    Options that are None are left out. An option that the benchmark does not have is refused.
+    Options that are None are left out. One that the benchmark does not have is refused; `runs_in`, the `python` and
+    `sandbox` of the sessions, are passed on to those that have them.
 
     Raises:
         UsageError: there is no such benchmark or option, or the checkout is not the one.
     """
     factory = task_class(name)
-    given = {key: value for key, value in (options or {}).items() if value is not None}
     known = inspect.signature(factory).parameters
+    given = {key: value for key, value in (options or {}).items() if value is not None}
     for key in given:
         if key not in known:
             raise UsageError(f"{name} has no option --{key.replace('_', '-')}", hint=f"codenav eval run {name} --help")
+    given |= {key: value for key, value in runs_in.items() if value and key in known}
     try:
         return cast(Task, factory(Path(data), **given))
     except CodeNavError:

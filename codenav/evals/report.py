@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import UsageError
+from codenav.core.system.terminal_text import flattened
 from codenav.evals import paper
-from codenav.evals.ablations import LEVELS
-from codenav.evals.compared import Compared
-from codenav.evals.figures import COSTS, Figure, Scorer, figures_of
-from codenav.evals.recorded import Recorded, outcome_of
-from codenav.evals.scoring import scorer_of
-from codenav.evals.set_up import differences, notes
+from codenav.evals.figures import COSTS, Figure, cell, figures_of
+from codenav.evals.recorded import OUTCOMES, Recorded
+from codenav.evals.registry import scorer_of
+from codenav.evals.results import ERROR
 from codenav.evals.task import Column, Task
 
 
@@ -25,10 +24,23 @@ class RunRow:
     run: Recorded
     figures: Mapping[str, Figure]
     paper: paper.PaperRow | None
-    differs: Sequence[str]
-    """The set-up against that of the paper's row, a line for each difference."""
-    notes: Sequence[str]
-    """Warnings that come before the figures: no language model, placeholders for tools, attempts missing."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings that come before the figures: no language model, placeholders for tools, attempts missing."""
+        return list(_notes(self.run))
+
+    @property
+    def differs(self) -> list[str]:
+        """The set-up against that of the paper's row, a line for each difference."""
+        return list(paper.differences(self.run, self.paper)) if self.paper else []
+
+    @property
+    def cost(self) -> str:
+        """Tokens, seconds and dollars of all attempts in words."""
+        spent = self.run.totals()
+        text = f"in all: {spent['tokens_in']:,} tokens in, {spent['tokens_out']:,} out, {spent['seconds']:,.1f} s"
+        return text if spent["dollars"] is None else f"{text}, ${spent['dollars']:,.4f}"
 
     def to_dict(self) -> dict[str, Any]:
         """The row in JSON types."""
@@ -46,12 +58,21 @@ class RunRow:
             "figures": {name: figure.to_dict() for name, figure in self.figures.items()},
             "outcomes": self.run.counts(),
             "solved": self.run.solved(),
-            "totals": totals(self.run),
-            "groups": groups(self.run),
-            "paper": _paper_dict(self.paper),
-            "differs": list(self.differs),
-            "notes": list(self.notes),
+            "totals": self.run.totals(),
+            "groups": self.run.groups(),
+            "paper": self.paper.to_dict() if self.paper else None,
+            "differs": self.differs,
+            "notes": self.notes,
         }
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table: its label, a cell for each run and then for each row of the paper, and a legend."""
+
+    label: str
+    cells: Sequence[str]
+    legend: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,15 +83,28 @@ class TaskTable:
     columns: Sequence[Column]
     rows: Sequence[RunRow]
 
-    @property
-    def paper_rows(self) -> Sequence[paper.PaperRow]:
-        """The paper's rows that belong to the runs, each once."""
-        return list(dict.fromkeys(row.paper for row in self.rows if row.paper))
-
-    def paper_cell(self, column: Column, row: paper.PaperRow) -> str:
-        """The paper's figure for a column, or ""."""
-        metric = _metric(self.task, column)
-        return row.figures.get(metric, "") if metric else ""
+    def lines(self) -> list[Line]:
+        """The table as every format prints it; the first line is its heading."""
+        runs = [row.run for row in self.rows]
+        papers = list(dict.fromkeys(row.paper for row in self.rows if row.paper))
+        heads = [run.head for run in runs]
+        solved = [run.solved() for run in runs]
+        counts = [run.counts() for run in runs]
+        return [
+            Line(self.task, [*(run.name for run in runs), *(row.name for row in papers)]),
+            Line("mode", [*(head.mode for head in heads), *(row.mode.value for row in papers)]),
+            Line("model", [*(head.model for head in heads), *(row.model for row in papers)]),
+            Line("samples", [str(len(h.samples)) for h in heads] + [str(paper.SAMPLES[p.task]) for p in papers]),
+            Line("epochs", [*(str(head.epochs) for head in heads), *(str(paper.EPOCHS) for _ in papers)]),
+            *(Line(name, [flattened(str(run.settings.get(name, "–")), 24) for run in runs]) for name in _unlike(runs)),
+            *(self._figures(column, papers) for column in self.columns),
+            Line(
+                "solved, % (95 % interval)",
+                [f"{one['percent']:.1f} ({one['low']:.1f} to {one['high']:.1f})" for one in solved],
+            ),
+            Line("attempts", [str(len(run.results)) for run in runs]),
+            *(Line(f"  {outcome}", [str(count[outcome]) for count in counts]) for outcome in OUTCOMES),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The table in JSON types."""
@@ -79,6 +113,48 @@ class TaskTable:
             "columns": [{"name": column.name, "text": column.text} for column in self.columns],
             "runs": [row.to_dict() for row in self.rows],
         }
+
+    def _figures(self, column: Column, papers: Sequence[paper.PaperRow]) -> Line:
+        ours = [cell(column.name, row.figures.get(column.name)) for row in self.rows]
+        return Line(column.name, [*ours, *(row.figures.get(column.metric, "–") for row in papers)], column.text)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The samples that two runs of one task have results for, each by its mean score over the epochs."""
+
+    first: str
+    second: str
+    better: Sequence[str]
+    """Ids of samples on which the first run scored higher."""
+    worse: Sequence[str]
+    equal: Sequence[str]
+
+    @classmethod
+    def of(cls, first: Recorded, second: Recorded) -> Compared:
+        """Compare two runs."""
+        ours, theirs = first.sample_scores(), second.sample_scores()
+        both = [id for id in ours if id in theirs]
+        return cls(
+            first.name,
+            second.name,
+            [id for id in both if ours[id] > theirs[id]],
+            [id for id in both if ours[id] < theirs[id]],
+            [id for id in both if ours[id] == theirs[id]],
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in words."""
+        return (
+            f"Sample by sample: {self.first} is better on {len(self.better)}, {self.second} on {len(self.worse)}, "
+            f"equal on {len(self.equal)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison in JSON types."""
+        found = {"first": self.first, "second": self.second, "better": list(self.better), "worse": list(self.worse)}
+        return {**found, "equal": len(self.equal)}
 
 
 @dataclass(frozen=True)
@@ -110,8 +186,13 @@ def report(folders: Sequence[Path], *, mixed: bool = False, own: Sequence[Task] 
     if not folders:
         raise UsageError("there is no run to report", hint="codenav eval report runs/a")
     runs = [Recorded.read(folder) for folder in dict.fromkeys(folders)]
-    if not mixed:
-        _refuse_different(runs)
+    for other in runs[1:] if not mixed else ():
+        names = runs[0].head.differences(other.head)
+        if names:
+            raise UsageError(
+                f"{runs[0].name} and {other.name} have different settings: {', '.join(names)}",
+                hint="--mixed shows them side by side",
+            )
     by_task: dict[str, list[Recorded]] = {}
     for run in runs:
         by_task.setdefault(run.head.task, []).append(run)
@@ -120,95 +201,37 @@ def report(folders: Sequence[Path], *, mixed: bool = False, own: Sequence[Task] 
     return Report(tables, [Compared.of(*pair) for pair in pairs])
 
 
-def totals(run: Recorded) -> dict[str, float | None]:
-    """Sums over all attempts, errors included, as they were paid for too. Dollars are None where one is unknown."""
-    prices = [result.dollars for result in run.results]
-    known = [price for price in prices if price is not None]
-    return {
-        "attempts": len(run.results),
-        "steps": sum(result.steps for result in run.results),
-        "tokens_in": sum(result.prompt_tokens for result in run.results),
-        "tokens_out": sum(result.completion_tokens for result in run.results),
-        "seconds": round(sum(result.seconds for result in run.results), 3),
-        "dollars": sum(known) if known and len(known) == len(prices) else None,
-    }
-
-
-def groups(run: Recorded) -> dict[str, dict[str, int]]:
-    """Attempts and correct ones by group of samples, errors included. Empty where samples have no groups."""
-    found: dict[str, dict[str, int]] = {}
-    for result in run.results:
-        if result.group:
-            entry = found.setdefault(result.group, {"attempts": 0, "correct": 0})
-            entry["attempts"] += 1
-            entry["correct"] += outcome_of(result) == "correct"
-    return found
-
-
-def _refuse_different(runs: Sequence[Recorded]) -> None:
-    first = runs[0]
-    for other in runs[1:]:
-        names = first.head.differences(other.head)
-        if names:
-            raise UsageError(
-                f"{first.name} and {other.name} have different settings: {', '.join(names)}",
-                hint="--mixed shows them side by side",
-            )
-
-
-def _table(task: str, runs: Sequence[Recorded], scorer: Scorer | None) -> TaskTable:
-    rows = [_row(run, scorer) for run in runs]
+def _table(name: str, runs: Sequence[Recorded], task: Task | None) -> TaskTable:
+    rows = [RunRow(run, figures_of(run, task), paper.row_of(run)) for run in runs]
     costs = {column.name for column in COSTS}
     found = dict.fromkeys(name for row in rows for name in row.figures)
-    if scorer:
-        # Its aggregate may have more figures than its table shows; they are in the JSON document.
-        columns = list(scorer[0])
-    else:
-        columns = [Column(name, "mean over the samples") for name in found if name not in costs]
+    # The aggregate of a task may have more figures than its table shows; they are in the JSON document.
+    unknown = [Column(name, "mean over the samples") for name in found if name not in costs]
+    columns = list(task.columns) if task else unknown
     known = {column.name for column in columns}
     columns += [column for column in COSTS if column.name in found and column.name not in known]
-    return TaskTable(task, columns, rows)
+    return TaskTable(name, columns, rows)
 
 
-def _row(run: Recorded, scorer: Scorer | None) -> RunRow:
-    settings = run.settings
-    level = str(settings.get("description", "library"))
-    row = paper.row_for(
-        run.head.task,
-        run.head.mode,
-        # A text of somebody's own stands in the place of the library description.
-        description=level if level in LEVELS else "library",
-        shows=str(settings.get("shows", "shorter")),
-        paths_only=settings.get("paths_only") is True,
-        model=run.head.model,
-    )
-    return RunRow(run, figures_of(run, scorer), row, differences(run, row) if row else (), notes(run))
+def _notes(run: Recorded) -> Iterator[str]:
+    """Lines that belong above the figures: they say when these are no measurement of a model on the whole task."""
+    if run.head.model.startswith("scripted:"):
+        yield "the answers were scripted; no language model was used"
+    if run.settings.get("stub_tools"):
+        yield "the tools were placeholders (--stub-tools): calls were made, and nothing was computed"
+    errors = run.counts()[ERROR]
+    if errors:
+        yield f"{errors} of {len(run.results)} attempts ended as errors and count as not solved: codenav eval resume"
+    if run.missing:
+        yield f"{run.missing} of {len(run.head.attempts)} attempts have no result yet: codenav eval resume"
+    if run.head.shard:
+        yield f"this is the shard {run.head.shard}: codenav eval merge joins it with the others"
+    if run.head.mixed:
+        yield f"put together from runs that differ in {', '.join(run.head.mixed)}"
+    yield from run.notices
 
 
-def _metric(task: str, column: Column) -> str | None:
-    """The paper's name of a column: the one under which table 1 has the column's figures."""
-    if column.name == "steps":
-        return "steps"
-    for row in paper.ROWS:
-        if row.table == 1 and row.task == task and row.mode in column.paper:
-            for name, figure in row.figures.items():
-                if _squeezed(figure) == _squeezed(column.paper[row.mode]):
-                    return name
-    return None
-
-
-def _squeezed(figure: str) -> str:
-    return "".join(figure.split())
-
-
-def _paper_dict(row: paper.PaperRow | None) -> dict[str, Any] | None:
-    if row is None:
-        return None
-    return {
-        "table": row.table,
-        "mode": row.mode.value,
-        "model": row.model,
-        "description": row.description,
-        "shows": row.shows,
-        "figures": dict(row.figures),
-    }
+def _unlike(runs: Sequence[Recorded]) -> list[str]:
+    """Names of the settings that the runs do not share."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    return [name for name in names if len({repr(run.settings.get(name)) for run in runs}) > 1]

@@ -7,7 +7,7 @@ written can run nothing, as the page's policy allows no script at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,17 +18,13 @@ from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.execution import REPRODUCED
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.terminal_text import flattened, neutral
-from codenav.evals.compared import score_of, scores_of
-from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of
-from codenav.evals.report import Report
-from codenav.evals.report_tables import tables_html
+from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of, score_of
+from codenav.evals.report import Line, Report, RunRow, TaskTable
 from codenav.evals.results import Result
 
 LARGEST = 18_000_000
 """Bytes that a page should not exceed: browsers open it in seconds. Texts are cut further until it fits."""
-LOOKS = 30
-"""Samples by which the size of a page is guessed."""
-CAPS = (4000, 2000, 1000, 500, 250, 120, 60)
+CAPS = (4000, 1000, 250, 60)
 """Characters of one text in the page, tried in this order. The first is what a run keeps of a step."""
 
 
@@ -54,36 +50,64 @@ def write_html(report: Report, path: Path) -> int:
 
 def html(report: Report) -> str:
     """The page, with the longest texts that leave it below `LARGEST`."""
-    caps = [cap for cap in CAPS if _guessed_size(report, cap) <= LARGEST] or [CAPS[-1]]
     page = ""
-    for cap in caps:
+    for cap in CAPS:
         page = _page(report, cap)
         if len(page.encode()) <= LARGEST:
             break
     return page
 
 
-def _guessed_size(report: Report, cap: int) -> float:
-    """The size of the page by that of some samples, so that a large page is not made several times."""
-    size = 0.0
-    for table in report.tables:
-        parts = _samples([row.run for row in table.rows], cap, looks=LOOKS)
-        taken = [len(part.encode()) for part in parts]
-        samples = len({result.id for row in table.rows for result in row.run.results})
-        size += sum(taken) / max(1, len(taken)) * samples
-    return size
-
-
 def _page(report: Report, cap: int) -> str:
-    runs = [row.run for table in report.tables for row in table.rows]
+    runs = [[row.run for row in table.rows] for table in report.tables]
     template = files("codenav.evals").joinpath("report_template.html").read_text(encoding="utf-8")
     return Template(template).substitute(
-        title=_text("Evals: " + ", ".join(run.name for run in runs), 300),
+        title=_text("Evals: " + ", ".join(run.name for of_task in runs for run in of_task), 300),
         filters=_filter_rules(),
-        controls=_controls(len(runs)),
-        tables=tables_html(report),
-        samples="\n".join(part for table in report.tables for part in _samples([row.run for row in table.rows], cap)),
+        controls=_controls(sum(map(len, runs))),
+        tables="\n".join(
+            [*map(_table, report.tables), *(f"<p>{_text(one.sentence, 2000)}.</p>" for one in report.compared)]
+        ),
+        samples="\n".join(part for of_task in runs for part in _samples(of_task, cap)),
     )
+
+
+def _table(table: TaskTable) -> str:
+    head, *lines = table.lines()
+    return (
+        f"<h2>{_text(table.task, 2000)}</h2>"
+        + _rows([_row(head, tag="th")], map(_row, lines))
+        + "".join(map(_below, table.rows))
+    )
+
+
+def _row(line: Line, tag: str = "td") -> str:
+    cells = "".join(f"<{tag}>{_text(one, 2000)}</{tag}>" for one in (line.label.strip(), *line.cells))
+    return f'<tr>{cells}<td class="text">{_text(line.legend, 2000)}</td></tr>' if line.legend else f"<tr>{cells}</tr>"
+
+
+def _rows(head: Iterable[str], lines: Iterable[str]) -> str:
+    return f"<table><thead>{''.join(head)}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _below(row: RunRow) -> str:
+    """Notes, costs, groups and settings of a run."""
+    name = _text(row.run.name, 2000)
+    parts = [f'<p class="note">{name}: {_text(note, 2000)}</p>' for note in row.notes]
+    parts.append(f'<p class="small">{name}: {row.cost}</p>')
+    if row.differs:
+        parts.append(f'<p class="small">{name} differs from the paper: {_text("; ".join(row.differs), 2000)}</p>')
+    groups = [Line(group, [str(one["attempts"]), str(one["correct"])]) for group, one in row.run.groups().items()]
+    if groups:
+        head = _row(Line("group", ["attempts", "correct"]), tag="th")
+        parts.append(_folded(f"{name}: groups", _rows([head], map(_row, groups))))
+    settings = {"made": row.run.head.made, **row.run.settings}
+    lines = [_row(Line(key, [str(value)])) for key, value in settings.items()]
+    return "".join([*parts, _folded(f"{name}: settings", _rows([], lines))])
+
+
+def _folded(title: str, content: str) -> str:
+    return f'<details class="t"><summary>{title}</summary>{content}</details>'
 
 
 _OUTCOME_FILTERS = [(outcome, outcome) for outcome in OUTCOMES]
@@ -110,16 +134,15 @@ def _buttons(name: str, values: Sequence[tuple[str, str]]) -> str:
     return f"<fieldset><legend>{name}</legend>{''.join(buttons)}</fieldset>"
 
 
-def _samples(runs: Sequence[Recorded], cap: int, *, looks: int | None = None) -> Iterator[str]:
-    """The parts of all samples, or of `looks` ones spread evenly, in the order of the task."""
+def _samples(runs: Sequence[Recorded], cap: int) -> Iterator[str]:
+    """The parts of all samples, in the order of the task."""
     by_id: dict[str, list[list[Result]]] = {}
     for place, run in enumerate(runs):
         for result in run.results:
             by_id.setdefault(result.id, [[] for _ in runs])[place].append(result)
     order = {id: place for run in reversed(runs) for place, id in enumerate(run.head.samples)}
-    scores = [scores_of(run) for run in runs]
-    ids = sorted(by_id, key=lambda one: order.get(one, len(order)))
-    for id in ids[:: max(1, len(ids) // looks)] if looks else ids:
+    scores = [run.sample_scores() for run in runs]
+    for id in sorted(by_id, key=lambda one: order.get(one, len(order))):
         yield _sample(id, by_id[id], runs, [score.get(id) for score in scores], cap)
 
 
@@ -190,7 +213,7 @@ def _attempt(result: Result, judged: Sequence[str], cap: int) -> str:
     ]
     if result.trajectory:
         steps = "".join(_step(number, step, cap) for number, step in enumerate(result.trajectory, start=1))
-        parts.append(f'<details class="t"><summary>Trajectory</summary>{steps}</details>')
+        parts.append(_folded("Trajectory", steps))
     return "".join(parts)
 
 

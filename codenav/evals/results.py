@@ -1,7 +1,9 @@
-"""The folder of a run: `head.json` with its settings, `results.jsonl` with a line for each finished attempt."""
+"""One result: what an attempt at a sample has left, and its line in `results.jsonl`."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +13,8 @@ from codenav.core.system.stored import Stored
 ERROR = "error"
 """Status of an attempt that something outside the conversation ended (a model that is down, a sandbox that does not
 start). It is no result: tables count it apart, and `resume` runs it again."""
+MOST_BITS = 10_000
+"""Bits of a whole number that is written as one: Python turns none of over 4,300 digits into text."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Result(Stored):
     status: str
     """As `episodes.Status`: `done`, `failed`, `limit` or `error`. A `done` that is not `correct` is wrong."""
     scores: Mapping[str, Any] = field(default_factory=dict)
-    """`Task.score`. Empty for an `error`."""
+    """`Task.score`. Of an `error` those of an attempt that did nothing; empty where the scorer fails."""
     request: str = ""
     group: str = ""
     gold: Any = None
@@ -49,3 +53,57 @@ class Result(Stored):
     """One sentence: the reason why the status is not `done`."""
     episode: str = ""
     """Id of the record, for `codenav episodes show`."""
+
+    def to_line(self) -> bytes:
+        """The line in `results.jsonl`."""
+        return json.dumps(plain(self.to_dict()), allow_nan=False).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Result | None:
+        """The result of a line. None for a line that is torn, damaged or of another shape."""
+        try:
+            result = cls.from_dict(json.loads(line))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return None
+        return result if result._is_sound() else None
+
+    def _is_sound(self) -> bool:
+        """True if each part has the type that a reader relies on."""
+        lists = (self.trajectory, self.calls)
+        texts = (self.id, self.status, self.request, self.group, self.answer, self.program, self.reason, self.episode)
+        numbers = (self.steps, self.seconds, self.prompt_tokens, self.completion_tokens)
+        return (
+            isinstance(self.epoch, int)
+            and all(isinstance(one, str) for one in texts)
+            and all(isinstance(one, dict) for one in (self.scores, self.values))
+            and all(isinstance(one, list | tuple) and all(isinstance(item, dict) for item in one) for one in lists)
+            and all(isinstance(one, int | float) for one in numbers)
+            and isinstance(self.dollars, int | float | None)
+        )
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a value in JSON types; what is none, or lies deeper than 50 levels, is its `repr`."""
+    if depth > 50:
+        return beginning(value)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else beginning(key): plain(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, depth + 1) for one in value]
+    return beginning(value)
+
+
+def beginning(value: Any) -> str:
+    """Return the beginning of an error's message or of a value's `repr`, or the type where there is none."""
+    try:
+        return (str(value) if isinstance(value, BaseException) else repr(value))[:1000]
+    except Exception:
+        return f"<{type(value).__name__}>"

@@ -1,25 +1,23 @@
-"""Run folders on the disk: the head with all settings, and results that are appended whole, one line each."""
+"""Run folders on the disk: `head.json` with all settings, and results that are appended whole, one line each."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
 from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.system.atomic_files import sync_folder, write_whole
 from codenav.core.system.locks import locked
-from codenav.evals.results import ERROR, Result
+from codenav.evals.results import ERROR, Result, plain
 
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""
-MOST_BITS = 10_000
-"""Bits of a whole number that is written as one: Python turns none of over 4,300 digits into text."""
 HEAD, RESULTS, LOCK = "head.json", "results.jsonl", ".lock"
 RESUME = "codenav eval resume"
 
@@ -57,11 +55,25 @@ class Head:
         """The head in JSON types."""
         return asdict(self)
 
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of its run."""
+        write_whole(folder / HEAD, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n", durable=True)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The head of a document; keys that are not known are left out."""
         known = {item.name for item in fields(cls)}
         return cls(**{key: value for key, value in data.items() if key in known})
+
+    @property
+    def attempts(self) -> list[tuple[str, int]]:
+        """Id and epoch of each attempt of the run, or of its shard, in order."""
+        ids = [id for id in self.samples if in_shard(id, self.shard)]
+        return [(id, epoch) for epoch in range(1, self.epochs + 1) for id in ids]
+
+    def has_samples_of(self, other: Head) -> bool:
+        """True if two runs are of the same task, samples and number of epochs."""
+        return (self.task, self.epochs, list(self.samples)) == (other.task, other.epochs, list(other.samples))
 
     def differences(self, other: Head) -> list[str]:
         """The settings that two heads do not share, with both values where they are short: none for shards of a run."""
@@ -106,7 +118,7 @@ class RunFolder:
             raise UsageError(f"{path} holds results without their {HEAD}", hint="name another folder with --out")
         try:
             path.mkdir(parents=True, exist_ok=True)
-            write_whole(path / HEAD, json.dumps(head.to_dict(), indent=1, allow_nan=False) + "\n", durable=True)
+            head.write(path)
         except OSError as error:
             raise UsageError(
                 f"cannot make the run {path}: {error.strerror}", hint="another folder with --out"
@@ -137,7 +149,7 @@ class RunFolder:
     def mix(self, different: Sequence[str]) -> None:
         """Note in the head that what is added was made with other settings."""
         self.head = replace(self.head, mixed=list(dict.fromkeys([*self.head.mixed, *different])))
-        write_whole(self.path / HEAD, json.dumps(self.head.to_dict(), indent=1, allow_nan=False) + "\n", durable=True)
+        self.head.write(self.path)
 
     def results(self) -> list[Result]:
         """Results, one for each sample and epoch, in the order of the samples; a result counts before an `error`.
@@ -147,7 +159,7 @@ class RunFolder:
         found: dict[tuple[str, int], Result] = {}
         damaged = 0
         for line in self._lines():
-            result = result_of(line)
+            result = Result.from_line(line)
             if result is None:
                 damaged += 1
                 continue
@@ -191,47 +203,19 @@ class RunFolder:
             return
 
 
-def result_of(line: bytes) -> Result | None:
-    """Return the result of a line, or None for a torn or damaged one."""
-    try:
-        data = json.loads(line)
-        result = Result.from_dict(data)
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return None
-    sound = isinstance(result.id, str) and isinstance(result.epoch, int) and isinstance(result.status, str)
-    return result if sound else None
+def in_shard(id: str, shard: str) -> bool:
+    """True if a sample is in a shard such as `2/8`; every sample is in the shard "".
 
-
-def line_of(result: Result) -> bytes:
-    """Return the line of a result."""
-    return json.dumps(plain(result.to_dict()), allow_nan=False).encode("ascii") + b"\n"
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value in JSON types; what is none, or lies deeper than 50 levels, is its `repr`."""
-    if depth > 50:
-        return shown(value)
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        value = value.item()
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return f"a whole number of {value.bit_length()} bits"
-    if value is None or isinstance(value, bool | str | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else shown(key): plain(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one, depth + 1) for one in value]
-    return shown(value)
-
-
-def shown(value: Any) -> str:
-    """Return the beginning of an error's message or of a value's `repr`, or the type where there is none."""
-    try:
-        return (str(value) if isinstance(value, BaseException) else repr(value))[:1000]
-    except Exception:
-        return f"<{type(value).__name__}>"
+    Raises:
+        UsageError: it is no shard.
+    """
+    if not shard:
+        return True
+    part, _, parts = shard.partition("/")
+    numbers = all(one.isascii() and one.isdigit() and len(one) < 6 for one in (part, parts))
+    if not numbers or not 1 <= int(part) <= int(parts):
+        raise UsageError(f"{shard!r} is no shard", hint="such as --shard 2/8, the second of eight")
+    return int(sha256(id.encode()).hexdigest(), 16) % int(parts) == int(part) - 1
 
 
 def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolder:
@@ -249,7 +233,7 @@ def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolde
     mixed: dict[str, None] = dict.fromkeys(one for run in runs for one in run.head.mixed)
     for run in runs:
         different = head.differences(run.head)
-        same_samples = (head.task, head.epochs, head.samples) == (run.head.task, run.head.epochs, run.head.samples)
+        same_samples = head.has_samples_of(run.head)
         if different and not (anyway and same_samples):
             hint = "--anyway joins them, and the report says so" if same_samples else "merge shards of one run only"
             raise UsageError(f"{runs[0].path} and {run.path} differ in {', '.join(different)}", hint=hint)
@@ -287,7 +271,7 @@ def _mend(file: int) -> None:
         begin -= step
         tail = os.pread(file, step, begin) + tail
     torn = tail.rpartition(b"\n")[2]
-    if result_of(torn) is not None:
+    if Result.from_line(torn) is not None:
         os.write(file, b"\n")
     else:
         os.ftruncate(file, size - len(torn))
@@ -295,7 +279,7 @@ def _mend(file: int) -> None:
 
 
 def _append(file: int, result: Result, path: Path) -> None:
-    line, before = line_of(result), os.fstat(file).st_size
+    line, before = result.to_line(), os.fstat(file).st_size
     try:
         left = memoryview(line)
         while left:

@@ -19,7 +19,8 @@ from codenav.core.limits import Limits
 from codenav.core.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
 from codenav.core.protocols import Model
 from codenav.environments.formatting import SHOWS
-from codenav.evals.runs import Head, plain
+from codenav.evals.results import plain
+from codenav.evals.runs import Head, in_shard
 from codenav.evals.task import Mode, Sample, Setting
 from codenav.retrieval.source_index import Notice
 
@@ -30,8 +31,11 @@ SAMPLING: Mapping[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, "seed
 SECRET = ("elasticsearch_api_key", "elasticsearch_password")
 """Keywords that are never written down; a resumed run takes them from the environment."""
 
+MakeModel = Callable[[Sample], Model]
+"""Makes the model of one attempt: what plays a script can be played once."""
 
-class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, PlainToolKeywords, total=False):
+
+class SessionKeywords(StoreKeywords, SettingKeywords, CheckKeywords, PlainToolKeywords, total=False):
     """The keywords of `codenav.run` that make sense for a run of many samples."""
 
     sandbox: str | None
@@ -47,13 +51,40 @@ class EvalKeywords(StoreKeywords, SettingKeywords, CheckKeywords, PlainToolKeywo
     notice: Notice | None
 
 
-MakeModel = Callable[[Sample], Model]
-"""Makes the model of one attempt: what plays a script can be played once."""
+class EvalKeywords(SessionKeywords, total=False):
+    """The keywords of a run: which attempts it makes, with which model, and those of its sessions."""
+
+    mode: Mode | str
+    """`code-use` or `tool-use`."""
+    model: str | Model | MakeModel | None
+    """As for `codenav.run`, or a function that makes the model of a sample."""
+    epochs: int
+    """Attempts at each sample."""
+    limit: int | None
+    """Number of samples, from the first one. None is all."""
+    ids: Sequence[str]
+    """The samples to run. Empty is all."""
+    shard: str
+    """`2/8` runs the second of eight parts, split by a hash of the id."""
+    shows: str
+    """The content of search results: `shorter`, `code` or `prototypes`."""
+    price: Sequence[float] | None
+    """Dollars for a million input and a million output tokens."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The benchmark and the command that a run comes from, so that `codenav eval resume` can make its task again."""
+
+    settings: Mapping[str, Any]
+    """Options of the benchmark on which scores depend."""
+    place: Mapping[str, Any]
+    """Options that change no score: the checkout, paths."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a run, apart from its task. See `runner.run`."""
+    """The settings of a run, apart from its task: `EvalKeywords` with values."""
 
     mode: Mode = Mode.CODE_USE
     model: str | Model | MakeModel | None = None
@@ -63,11 +94,8 @@ class Settings:
     shard: str = ""
     shows: str = SHOWS[0]
     price: Sequence[float] | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
-    place: Mapping[str, Any] = field(default_factory=dict)
-    own: bool = True
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-    """`EvalKeywords` with values, limits and resources always among them."""
+    sessions: Mapping[str, Any] = field(default_factory=dict)
+    """`SessionKeywords` with values, limits and resources always among them."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or (self.limit is not None and self.limit < 1):
@@ -75,6 +103,22 @@ class Settings:
         if self.shows not in SHOWS:
             raise UsageError(f"search shows no {self.shows!r}", hint=f"one of {', '.join(SHOWS)}")
         in_shard("", self.shard)
+
+    @classmethod
+    def of(cls, keywords: Mapping[str, Any]) -> Settings:
+        """The settings of `EvalKeywords`; limits, resources and sandbox are the configured ones unless given.
+
+        Raises:
+            UsageError: a value is invalid.
+        """
+        config = load_config()
+        given = {name: value for name, value in keywords.items() if value is not None}
+        own = {name: given.pop(name) for name in cls.__dataclass_fields__ if name in given}
+        mode = own.pop("mode", Mode.CODE_USE)
+        if mode not in list(Mode):
+            raise UsageError(f"no mode {mode!r}", hint=f"one of {', '.join(Mode)}")
+        sessions = {"limits": config.limits(), "resources": config.resources(), "sandbox": config.sandbox, **given}
+        return cls(mode=Mode(mode), sessions=sessions, **own)
 
     def samples(self, every: Sequence[Sample]) -> list[Sample]:
         """Return the samples of the run and its other shards: `ids` first, then `limit`.
@@ -88,10 +132,14 @@ class Settings:
                 raise UsageError(f"there is no sample {id!r}", hint=near_one(id, known[:20]))
         return [sample for sample in every if not self.ids or sample.id in self.ids][: self.limit]
 
-    def head(self, task: str, samples: Sequence[Sample], setting: Setting, *, model: str) -> Head:
+    def head(
+        self, task: str, samples: Sequence[Sample], setting: Setting, origin: Origin | None, *, model: str, jobs: int
+    ) -> Head:
         """Return the head of a run with these settings."""
+        sessions = self.sessions
         live = ("limits", "resources", "progress", "notice", *PLACE)
-        written = {name: plain(value) for name, value in self.keywords.items() if name not in live}
+        place = {name: sessions[name] for name in PLACE if name in sessions and name not in SECRET}
+        place = {name: str(value) if isinstance(value, Path) else value for name, value in place.items()}
         return Head(
             task=task,
             mode=self.mode.value,
@@ -99,23 +147,24 @@ class Settings:
             epochs=self.epochs,
             samples=[sample.id for sample in samples],
             settings={
-                **written,
-                "limits": asdict(self.keywords["limits"]),
-                "resources": asdict(self.keywords["resources"]),
-                "prompts": _digest(self.keywords.get("prompts")),
+                **{name: plain(value) for name, value in sessions.items() if name not in live},
+                "limits": asdict(sessions["limits"]),
+                "resources": asdict(sessions["resources"]),
+                "prompts": _digest(sessions.get("prompts")),
                 "shows": self.shows,
                 "price": list(self.price) if self.price else None,
                 "sampling": dict(SAMPLING),
-                **plain(self.more),
+                **plain(origin.settings if origin else {}),
             },
             facts=plain(setting.facts),
             shard=self.shard,
             place={
                 **({"base_url": self.base_url} if self.base_url else {}),
-                **{name: _text(self.keywords[name]) for name in PLACE if name in self.keywords and name not in SECRET},
-                **plain(self.place),
+                **plain(place),
+                **plain(origin.place if origin else {}),
+                "jobs": jobs,
             },
-            own=self.own,
+            own=origin is None,
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             codenav=__version__,
         )
@@ -123,7 +172,7 @@ class Settings:
     @property
     def base_url(self) -> str:
         """The server of the model, given or configured; empty if there is none."""
-        return self.keywords.get("base_url") or load_config().base_url
+        return self.sessions.get("base_url") or load_config().base_url
 
     @property
     def model_name(self) -> str:
@@ -133,35 +182,9 @@ class Settings:
         return str(getattr(self.model, "name", None) or getattr(self.model, "__name__", "a function"))
 
 
-def completed(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keywords without those that are None, and with the configured limits, resources and sandbox."""
-    config = load_config()
-    given = {name: value for name, value in keywords.items() if value is not None}
-    return {"limits": config.limits(), "resources": config.resources(), "sandbox": config.sandbox, **given}
-
-
-def in_shard(id: str, shard: str) -> bool:
-    """True if a sample is in a shard such as `2/8`; every sample is in the shard "".
-
-    Raises:
-        UsageError: it is no shard.
-    """
-    if not shard:
-        return True
-    part, _, parts = shard.partition("/")
-    numbers = all(one.isascii() and one.isdigit() and len(one) < 6 for one in (part, parts))
-    if not numbers or not 1 <= int(part) <= int(parts):
-        raise UsageError(f"{shard!r} is no shard", hint="such as --shard 2/8, the second of eight")
-    return int(sha256(id.encode()).hexdigest(), 16) % int(parts) == int(part) - 1
-
-
 def _digest(folder: Any) -> str:
     """Return a hash of the prompt files in a folder; "" for codenav's own."""
     if not folder or not Path(folder).is_dir():
         return ""
     files = sorted(path for path in Path(folder).iterdir() if path.is_file())
     return sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() + b"\0" for path in files)).hexdigest()
-
-
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else plain(value)

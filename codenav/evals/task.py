@@ -22,6 +22,10 @@ class Mode(StrEnum):
     """Full descriptions of all tools in the prompt, and no search."""
 
 
+LEVELS = ("none", "names", "descriptions", "prototypes", "library")
+"""Levels of the description in code-use (CodeNav paper, table 2); any other word is the path of a file."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One request with what is needed to score an attempt at it."""
@@ -91,8 +95,8 @@ class Column:
     """Key in `Task.aggregate`, and the heading."""
     text: str
     """One line for a legend, with the unit."""
-    paper: Mapping[Mode, str] = field(default_factory=dict)
-    """The figure that the CodeNav paper prints (arXiv 2406.12276, table 1), by mode."""
+    metric: str = ""
+    """The paper's name of the same figure (`paper.ROWS`): `P`, `R`, `F1`, `accuracy`. Empty: the paper has none."""
     share: bool = False
     """True for the percentage of all attempts of which something holds."""
 

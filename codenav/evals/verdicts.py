@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.evals.judge import UNREADABLE
 
-UNREADABLE = "unreadable"
-"""The verdict of a judge that answered prose twice."""
 FILE = "judged.jsonl"
 """In the folder of the run, or of the first of two."""
-
-
 _NAMES = ("key", "judge", "id", "epoch", "other", "verdict", "reason", "consistent", "tokens")
 
 
@@ -44,15 +41,14 @@ class Kept:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def told(self) -> dict[tuple[str, int], list[str]]:
+    def lines(self) -> dict[tuple[str, int], list[str]]:
         """The verdicts by sample and epoch, a line each: the judge, the other run of a pair, verdict and reason."""
         found: dict[tuple[str, int], list[str]] = {}
-        for line in self._lines.values():
-            against = f" against {line['other']}" if line["other"] else ""
-            reason = f". {line['reason']}" if line["reason"] else ""
-            found.setdefault((line["id"], line["epoch"]), []).append(
-                f"{line['judge']}{against}: {line['verdict']}{reason}"
-            )
+        for one in self._lines.values():
+            against = f" against {one['other']}" if one["other"] else ""
+            reason = f". {one['reason']}" if one["reason"] else ""
+            line = f"{one['judge']}{against}: {one['verdict']}{reason}"
+            found.setdefault((one["id"], one["epoch"]), []).append(line)
         return found
 
     def once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -70,16 +66,13 @@ class Kept:
         line = {"key": key, **ask()}
         with self._lock:
             self._lines[key] = line
-            self._append(json.dumps(line))
+            try:
+                with self._path.open("a", encoding="ascii") as file:
+                    file.write(("\n" if self._torn else "") + json.dumps(line) + "\n")
+            except OSError as error:
+                raise StorageFull(f"cannot keep a verdict in {self._path}: {error.strerror}", cause=error) from error
+            self._torn = False
         return line
-
-    def _append(self, line: str) -> None:
-        try:
-            with self._path.open("a", encoding="ascii") as file:
-                file.write(("\n" if self._torn else "") + line + "\n")
-        except OSError as error:
-            raise StorageFull(f"cannot keep a verdict in {self._path}: {error.strerror}", cause=error) from error
-        self._torn = False
 
 
 @dataclass(frozen=True)
@@ -92,64 +85,57 @@ class Label:
     """None: of every epoch."""
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The verdicts of people from a file."""
+def read_labels(path: Path, *, words: Sequence[str]) -> list[Label]:
+    """Read JSON lines such as `{"id": "dna-3", "epoch": 1, "verdict": "pass"}`; the epoch may be left out.
 
-    all: Sequence[Label]
-
-    @classmethod
-    def read(cls, path: Path, *, words: Sequence[str]) -> Labels:
-        """Read JSON lines such as `{"id": "dna-3", "epoch": 1, "verdict": "pass"}`; the epoch may be left out.
-
-        Raises:
-            NotFound: there is no such file.
-            UsageError: a line is no label with one of the words.
-        """
-        hint = f'each line is such as {{"id": "a", "verdict": "{words[0]}"}}, with {" or ".join(words)}'
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            raise NotFound(f"there are no labels {path}", hint=hint) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read the labels {path}: {error}", hint=hint) from error
-        found = []
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                label = _label(line, words)
-                if label is None:
-                    raise UsageError(f"{path}, line {number} is no label", hint=hint)
-                found.append(label)
-        if not found:
-            raise UsageError(f"{path} holds no label", hint=hint)
-        return cls(found)
-
-    def agreement(self, verdicts: Mapping[tuple[str, int], str]) -> dict[str, Any]:
-        """Labels with a readable verdict, how many agree with it, and Cohen's kappa.
-
-        Kappa is the agreement above that of chance, from the shares of each word; None where chance alone agrees.
-        """
-        pairs = [
-            (label.verdict, verdict)
-            for label in self.all
-            for (id, epoch), verdict in verdicts.items()
-            if id == label.id and label.epoch in (None, epoch) and verdict != UNREADABLE
-        ]
-        if not pairs:
-            return {"labels": 0, "agree": 0, "share": None, "kappa": None}
-        agree = sum(theirs == ours for theirs, ours in pairs)
-        share = agree / len(pairs)
-        people, judge = Counter(theirs for theirs, _ in pairs), Counter(ours for _, ours in pairs)
-        chance = sum(people[word] * judge[word] for word in people) / len(pairs) ** 2
-        kappa = None if chance == 1 else (share - chance) / (1 - chance)
-        return {"labels": len(pairs), "agree": agree, "share": share, "kappa": kappa}
+    Raises:
+        NotFound: there is no such file.
+        UsageError: a line is no label with one of the words.
+    """
+    hint = f'each line is such as {{"id": "a", "verdict": "{words[0]}"}}, with {" or ".join(words)}'
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise NotFound(f"there are no labels {path}", hint=hint) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the labels {path}: {error}", hint=hint) from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            label = _label(line)
+            if label is None or label.verdict not in words:
+                raise UsageError(f"{path}, line {number} is no label", hint=hint)
+            found.append(label)
+    if not found:
+        raise UsageError(f"{path} holds no label", hint=hint)
+    return found
 
 
-def _label(line: str, words: Sequence[str]) -> Label | None:
+def _label(line: str) -> Label | None:
     try:
         entry = json.loads(line)
         label = Label(entry["id"], entry["verdict"], entry.get("epoch"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    sound = isinstance(label.id, str) and label.verdict in words and isinstance(label.epoch, int | None)
-    return label if sound else None
+    return label if isinstance(label.id, str) and isinstance(label.epoch, int | None) else None
+
+
+def agreement(labels: Sequence[Label], verdicts: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+    """Labels with a readable verdict, how many agree with it, and Cohen's kappa.
+
+    Kappa is the agreement above that of chance, from the shares of each word; None where chance alone agrees.
+    """
+    pairs = [
+        (label.verdict, verdict)
+        for label in labels
+        for (id, epoch), verdict in verdicts.items()
+        if id == label.id and label.epoch in (None, epoch) and verdict != UNREADABLE
+    ]
+    if not pairs:
+        return {"labels": 0, "agree": 0, "share": None, "kappa": None}
+    agree = sum(theirs == ours for theirs, ours in pairs)
+    share = agree / len(pairs)
+    people, judge = Counter(theirs for theirs, _ in pairs), Counter(ours for _, ours in pairs)
+    chance = sum(people[word] * judge[word] for word in people) / len(pairs) ** 2
+    kappa = None if chance == 1 else (share - chance) / (1 - chance)
+    return {"labels": len(pairs), "agree": agree, "share": share, "kappa": kappa}

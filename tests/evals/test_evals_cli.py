@@ -18,8 +18,8 @@ from command_line import codenav, on_a_terminal, start
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
 from codenav.core.errors import NotFound, UsageError
-from codenav.evals.ablations import GRIDS, folder_of, grid
 from codenav.evals.checkouts import UNKNOWN, checkout
+from codenav.evals.paper import GRIDS, folder_of, grid
 from codenav.evals.registry import BENCHMARKS, make
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
@@ -229,7 +229,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
     assert {table: (of.benchmark, len(of.rows)) for table, of in GRIDS.items()} == {
         "2": ("mnms", 5), "3": ("mnms", 3), "4": ("m3tooleval", 2), "5": ("mnms", 0),
     }  # fmt: skip
-    assert [row.name for row in grid("5", ["Qwen/Qwen3-0.6B", "gpt-5", "gpt-5"])[1]] == ["Qwen-Qwen3-0.6B", "gpt-5"]
+    assert list(grid("5", ["Qwen/Qwen3-0.6B", "gpt-5", "gpt-5"]).rows) == ["Qwen-Qwen3-0.6B", "gpt-5"]
 
 
 def test_an_unknown_option_of_a_benchmark_is_refused() -> None:

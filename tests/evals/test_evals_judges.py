@@ -19,7 +19,7 @@ from codenav.core import schemas
 from codenav.evals.judge import Judge
 from codenav.evals.judges import judge_pair, judge_run, shown
 from codenav.evals.recorded import Recorded
-from codenav.evals.verdicts import Kept, Label, Labels
+from codenav.evals.verdicts import Kept, Label, agreement
 
 PASSES, FAILS = "It is right.\nVERDICT: pass", "It is made up.\nVERDICT: fail"
 
@@ -119,11 +119,10 @@ def test_agreement_with_people(run: Path, tmp_path: Path) -> None:
 
 def test_kappa_by_its_definition() -> None:
     verdicts = {("a", 1): "pass", ("b", 1): "fail", ("c", 1): "unreadable"}
-    both = Labels([Label("a", "pass"), Label("b", "fail"), Label("c", "pass")])
-    assert both.agreement(verdicts) == {"labels": 2, "agree": 2, "share": 1.0, "kappa": 1.0}
-    one_word = Labels([Label("a", "pass")])
-    assert one_word.agreement(verdicts) == {"labels": 1, "agree": 1, "share": 1.0, "kappa": None}
-    assert Labels([Label("c", "pass")]).agreement(verdicts)["share"] is None
+    both = [Label("a", "pass"), Label("b", "fail"), Label("c", "pass")]
+    assert agreement(both, verdicts) == {"labels": 2, "agree": 2, "share": 1.0, "kappa": 1.0}
+    assert agreement([Label("a", "pass")], verdicts) == {"labels": 1, "agree": 1, "share": 1.0, "kappa": None}
+    assert agreement([Label("c", "pass")], verdicts)["share"] is None
 
 
 @pytest.mark.parametrize(

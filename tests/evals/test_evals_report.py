@@ -19,7 +19,7 @@ from codenav.evals.paper import MODEL, ROWS, row_for
 from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.evals.report import report
 from codenav.evals.report_text import report_text
-from codenav.evals.task import Column, Mode
+from codenav.evals.task import Column
 
 
 def lines(text: str) -> dict[str, list[str]]:
@@ -97,12 +97,6 @@ def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str,
     assert any(
         said in note for note in codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["notes"]
     )
-
-
-def test_the_recall_of_search_stands_beside_the_figures(tmp_path: Path) -> None:
-    facts = {"recall": {"dialogue": {"recall@1": 46.4, "recall@5": 73.6}, "broken": "x"}}
-    run = made_run(tmp_path / "run", [made_result("a")], samples="a", facts=facts)
-    assert "search alone, by dialogue: recall@1 46.4, recall@5 73.6\n" in codenav("eval", "report", run).out
 
 
 def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
@@ -272,14 +266,7 @@ def test_a_set_up_that_the_paper_did_not_try_has_no_row() -> None:
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))
-def test_the_figures_at_a_benchmarks_columns_are_those_of_table_1(name: str) -> None:
-    printed = {
-        (row.mode, "".join(figure.split())) for row in ROWS if (row.table, row.task) == (1, name)
-        for figure in row.figures.values()
-    }  # fmt: skip
-    at_columns = {
-        (mode, "".join(figure.split())) for column in task_class(name).columns for mode, figure in column.paper.items()
-    }
-    assert at_columns
-    assert at_columns <= printed
-    assert {mode for mode, _ in at_columns} == set(Mode)
+def test_the_metrics_of_a_benchmarks_columns_are_those_of_table_1(name: str) -> None:
+    printed = [set(row.figures) for row in ROWS if (row.table, row.task) == (1, name)]
+    assert {column.metric for column in task_class(name).columns if column.metric} == printed[0] - {"steps"}
+    assert len(printed) == 2 and printed[0] == printed[1]

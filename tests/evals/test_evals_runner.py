@@ -30,7 +30,6 @@ from codenav.evals import Mode, Result, Sample, Setting, attempts
 from codenav.evals.recorded import Recorded, outcome_of
 from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
-from codenav.evals.set_up import notes
 
 PLAIN: Any = {"lint": False, "types": False}
 SAMPLES = 6
@@ -249,7 +248,7 @@ def test_runs_of_other_models_or_versions_are_not_mixed_without_a_word(tmp_path:
         report(parts)
     merged = codenav.evals.merge(parts, tmp_path / "merged", anyway=True)
     assert any("0.0.9" in line for line in merged.head.mixed)
-    assert "0.0.9" in " ".join(notes(Recorded.read(tmp_path / "merged")))
+    assert "0.0.9" in " ".join(report([tmp_path / "merged"]).tables[0].rows[0].notes)
     assert merged.head.settings["sampling"] == {"temperature": 0, "max_tokens": 8192, "seed": None}
     with pytest.raises(UsageError, match=r"codenav \(0\.0\.9 and "):
         run(Shop(4), tmp_path / "part.2", shard="2/2", resume=True)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from codenav.core.errors import NotFound, UsageError
-from codenav.evals.results import Result
-from codenav.evals.runs import HEAD, LOCK, RESULTS, Head, RunFolder, line_of, merge, plain, result_of
-from codenav.evals.settings import in_shard
+from codenav.evals.results import Result, plain
+from codenav.evals.runs import HEAD, LOCK, RESULTS, Head, RunFolder, in_shard, merge
 
 HEAD_OF = Head("shop", "code-use", "gpt-5", 2, ["a", "b", "c"], {"shows": "code"}, {"commit": "0" * 40})
 
@@ -41,7 +40,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_torn_last_line_is_cut_off_and_a_whole_one_is_kept(tmp_path: Path) -> None:
     run = made(tmp_path / "a", result("a"))
     whole = (run.path / RESULTS).read_bytes()
-    line = line_of(result("b"))
+    line = result("b").to_line()
     for cut in range(len(line)):
         (run.path / RESULTS).write_bytes(whole + line[:cut])
         assert [one.id for one in run.results()] == (["a", "b"] if cut == len(line) - 1 else ["a"])
@@ -147,8 +146,8 @@ def test_values_become_json_whatever_they_are() -> None:
     for _ in range(80):
         deep = [deep]
     values = {"a": (1, {2}), 3: float("nan"), "b": {"c": b"x"}, "deep": deep, "bad": "\ud800"}
-    line = line_of(result("a", values=plain(values)))
-    read = result_of(line)
+    line = result("a", values=plain(values)).to_line()
+    read = Result.from_line(line)
     assert read is not None and read.values["a"] == [1, "{2}"] and read.values["3"] == "nan"
     assert line.count(b"\n") == 1 and json.loads(line)["values"]["bad"] == "\ud800"
 

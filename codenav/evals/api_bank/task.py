@@ -39,22 +39,14 @@ UNGRADABLE: Mapping[str, str] = {
 so that they are accepted. They count by name, not in the columns `accepted` and `upstream`."""
 
 
-def _paper(tool_use: str, code_use: str) -> Mapping[Mode, str]:
-    return {Mode.TOOL_USE: tool_use, Mode.CODE_USE: code_use}
-
-
 class ApiBank:
     """Dialogues whose last request is answered with calls of 52 APIs; the names of the called APIs are scored."""
 
     name = "api-bank"
     columns: Sequence[Column] = (
-        Column(
-            "precision", "calls of expected APIs among all, mean over samples, in %", _paper("86.6 ±0.8", "84.0 ±0.7")
-        ),
-        Column("recall", "expected calls that were made, mean over samples, in %", _paper("93.6 ±1.1", "89.3 ±0.6")),
-        Column(
-            "f1", "harmonic mean of both for each sample, mean over samples, in %", _paper("88.5 ±0.7", "85.3 ±0.3")
-        ),
+        Column("precision", "calls of expected APIs among all, mean over samples, in %", "P"),
+        Column("recall", "expected calls that were made, mean over samples, in %", "R"),
+        Column("f1", "harmonic mean of both for each sample, mean over samples, in %", "F1"),
         Column("f1_pooled", "F1 of all calls of all samples together, in %"),
         Column("late_f1", "f1 of the calls made after the last step that failed, in %"),
         Column("accepted", "gradable expected calls that upstream's graders accept in the sample's state, in %"),

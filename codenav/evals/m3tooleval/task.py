@@ -20,7 +20,6 @@ from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting
 
 ANSWER = "answer"
 """The variable in which the agent leaves its result."""
-_PAPER: Mapping[Mode, str] = {Mode.TOOL_USE: "83.7 ±2.8", Mode.CODE_USE: "81.7 ±4.9"}
 
 
 class M3ToolEval:
@@ -28,8 +27,8 @@ class M3ToolEval:
 
     name = "m3tooleval"
     columns: Sequence[Column] = (
-        Column("accuracy", "answers that have the expected value, compared as values, in %", _PAPER, share=True),
-        Column("upstream", "answers that upstream's checker accepts, faults included, in %", _PAPER, share=True),
+        Column("accuracy", "answers that have the expected value, compared as values, in %", "accuracy", share=True),
+        Column("upstream", "answers that upstream's checker accepts, faults included, in %", "accuracy", share=True),
         Column("variable", f"answers taken from the variable `{ANSWER}`, in % of all samples", share=True),
         Column("text", "answers taken from the text of `done`, in % of all samples", share=True),
         Column("untooled", "correct answers that no call of a tool preceded, in % of all samples", share=True),

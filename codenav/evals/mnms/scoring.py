@@ -18,17 +18,17 @@ from codenav.evals.mnms.upstream import (
     tool_macro,
 )
 from codenav.evals.scores import best_match, match_scores, mean_percent, summed
-from codenav.evals.task import Column, Mode
+from codenav.evals.task import Column
 
 COLUMNS = (
     Column(
         "P",
         "tool-macro precision in percent, as upstream defines it: sets of names, averaged over all tools; calls from "
         "the program's syntax tree, the best of several ground truths",
-        {Mode.TOOL_USE: "82.9 ±4.5", Mode.CODE_USE: "88.0 ±6.1"},
+        "P",
     ),
-    Column("R", "tool-macro recall, likewise", {Mode.TOOL_USE: "81.7 ±0.4", Mode.CODE_USE: "78.2 ±4.5"}),
-    Column("F1", "tool-macro F1, likewise", {Mode.TOOL_USE: "79.6 ±2.3", Mode.CODE_USE: "80.6 ±5.1"}),
+    Column("R", "tool-macro recall, likewise", "R"),
+    Column("F1", "tool-macro F1, likewise", "F1"),
     Column("F1 of tools that occur", "F1 averaged over the tools that a ground truth or a program has, in percent"),
     Column("upstream P", "tool-macro precision in percent, bug for bug: labels read line by line, the main plan only"),
     Column("upstream R", "tool-macro recall, likewise"),
