@@ -1,6 +1,7 @@
 # make demo: the main job on a real package, by a model on this machine: no key, no server, no GPU
 # make model: the model of the tests, once: 1.1 GB
-# make test: installs what the tests need and runs all of them
+# make test: installs what the tests need, and runs them but for the long rest
+# make nightly: all tests
 # make fuzz: the tests that draw their cases, with new and many more of them (DRAWS times); SEED=… repeats a run
 # make lint: ruff and mypy
 PYTHON ?= python3
@@ -14,7 +15,7 @@ MODEL := qwen2.5-coder-1.5b
 MODEL_HOME ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/codenav-tests
 PYTEST := MODEL_HOME="$(MODEL_HOME)" $(BIN)/python -m pytest
 
-.PHONY: demo model test fuzz lint bubblewrap servers clean
+.PHONY: demo model test nightly fuzz lint bubblewrap servers clean
 
 demo: .venv/bin/codenav bubblewrap
 	@sandbox=auto; \
@@ -33,13 +34,15 @@ demo: .venv/bin/codenav bubblewrap
 model: .venv/installed
 	@CODENAV_HOME="$(MODEL_HOME)" $(BIN)/codenav models get $(MODEL) >&2 || true
 
-test: .venv/installed model bubblewrap servers
+test: NIGHTLY := and not nightly
+test nightly: .venv/installed model bubblewrap servers
 # Compiled once, not by each process where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q -j 0 codenav
 # Beside other tests the model is ten times slower, and slows them down.
 	@status=0; \
-	$(PYTEST) -m real_model || status=1; \
-	$(PYTEST) -m "not real_model" --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder || status=1; \
+	$(PYTEST) -m "real_model $(NIGHTLY)" || status=1; \
+	$(PYTEST) -m "not real_model $(NIGHTLY)" --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder \
+	    || status=1; \
 	exit $$status
 
 DRAWS ?= 20

@@ -21,7 +21,8 @@ _VARIABLE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>\w+)\}")
 def compose(*, description: str, environments: Sequence[Environment], folder: Path | None = None) -> str:
     """The system prompt for the given environments, in their order.
 
-    Each action type has one file, `<type>.md`; a file in `folder` takes precedence over the built-in one of that name.
+    Each action type has one file, `<type>.md`; a file in `folder` takes precedence over the built-in one of that name,
+    and over the attribute `prompt` of an environment that brings its own text.
     An action's file may use the facts of its environment as `${name}`; `overview.md` may use `${description}`,
     `${types}` (the names of the types) and `${actions}` (the sections of all actions). `$${name}` stands for `${name}`
     itself.
@@ -31,7 +32,9 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
         UsageError: an action has no file, or a file cannot be read or uses an unknown variable.
     """
     folder = prompt_folder(folder)
-    sections = [_filled(item.action.type, item.facts(), folder) for item in environments]
+    sections = [
+        _filled(item.action.type, item.facts(), folder, own=getattr(item, "prompt", "")) for item in environments
+    ]
     variables = {
         "description": description.strip() or NO_DESCRIPTION,
         "types": ", ".join(item.action.type for item in environments),
@@ -90,7 +93,9 @@ def prompt_folder(named: str | Path | None) -> Path | None:
     return folder
 
 
-def _text(name: str, folder: Path | None) -> str:
+def _text(name: str, folder: Path | None, own: str = "") -> str:
+    if own and not (folder and (folder / f"{name}.md").is_file()):
+        return own
     path = _path(name, folder)
     try:
         return path.read_text(encoding="utf-8")
@@ -98,8 +103,8 @@ def _text(name: str, folder: Path | None) -> str:
         raise UsageError(f"cannot read {path}: {error}", hint="a prompt file is plain UTF-8 text") from error
 
 
-def _filled(name: str, variables: Mapping[str, str], folder: Path | None) -> str:
-    path, text = _path(name, folder), _text(name, folder)
+def _filled(action: str, variables: Mapping[str, str], folder: Path | None, own: str = "") -> str:
+    text = _text(action, folder, own)
 
     def value(match: re.Match[str]) -> str:
         name = match["name"]
@@ -107,9 +112,10 @@ def _filled(name: str, variables: Mapping[str, str], folder: Path | None) -> str
             return f"${{{name}}}"
         if name not in variables:
             known = ", ".join(f"${{{variable}}}" for variable in variables) or "none"
+            path = f"the prompt of {action!r}" if own else _path(action, folder)
             raise UsageError(
                 f"{path} uses ${{{name}}}, which is not known there",
-                hint=f"variables of {path.name}: {known}; for the text itself write $${{{name}}}",
+                hint=f"variables of {action}.md: {known}; for the text itself write $${{{name}}}",
             )
         return variables[name]
 

@@ -60,7 +60,10 @@ class Environment(Protocol):
 
     @property
     def action(self) -> type[Action]:
-        """The class of the actions that it answers. The default of its `type` also names the prompt file."""
+        """The class of the actions that it answers. The default of its `type` also names the prompt file.
+
+        An environment without such a file has the text of it as its attribute `prompt`.
+        """
         ...
 
     def facts(self) -> Mapping[str, str]:
