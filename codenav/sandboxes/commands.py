@@ -19,25 +19,9 @@ PIECE_CHARACTERS = 1 << 20
 _PACKAGE = re.compile(r"[A-Za-z0-9][\w.\-\[\],]*\s*([<>=!~][^;]*)?|[\w./-]+\.whl")
 
 _LOAD = """\
-def _codenav_load(text):
-    import base64, datetime, decimal, json
-    simple = {{
-        "int": lambda data: int(data, 16), "float": float, "bytes": base64.b64decode,
-        "complex": lambda data: complex(*map(float, data)), "datetime": datetime.datetime.fromisoformat,
-        "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat,
-        "timedelta": lambda data: datetime.timedelta(*data), "Decimal": decimal.Decimal,
-        "tuple": tuple, "set": set, "frozenset": frozenset, "dict": dict,
-    }}
-    def made(value):
-        if isinstance(value, list):
-            return [made(item) for item in value]
-        if isinstance(value, dict):
-            (kind, data), = value.items()
-            return simple[kind](made(data) if kind in ("tuple", "set", "frozenset", "dict") else data)
-        return value
-    return made(json.loads(text))
-{name} = _codenav_load(_codenav_text)
-del _codenav_load, _codenav_text
+import codenav_host as _codenav_host
+{name} = _codenav_host.loaded(_codenav_text)
+del _codenav_host, _codenav_text
 """
 
 _SHELL = """\

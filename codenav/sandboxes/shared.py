@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import guest_frames as frames
+    import guest_plain as plain
     import guest_schema as schema
 else:
 
@@ -21,6 +22,6 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    frames, schema = _load("guest_frames"), _load("guest_schema")
+    frames, plain, schema = _load("guest_frames"), _load("guest_plain"), _load("guest_schema")
 
-__all__ = ["frames", "schema"]
+__all__ = ["frames", "plain", "schema"]

@@ -433,7 +433,7 @@ def _set_up_imports(config: Message) -> None:
     for name in [name for name in sys.modules if name.startswith("guest_")]:
         del sys.modules[name]
     host = guest_calls.module()
-    host.__dict__["display"] = guest_displays.display
+    host.__dict__.update(display=guest_displays.display, loaded=guest_exchange.loaded)
     guest_runner.provide_module(host)
     sys.meta_path.insert(0, guest_displays.Hooks())
     _drop_flag()
