@@ -23,7 +23,15 @@ def python() -> Interpreter:
     return find_interpreter()
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "process", "docker"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test the backends that its module names in `TRIED_ON`, or all, unless it names them itself."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    if "backend" in metafunc.fixturenames and not any("backend" in mark.args[0] for mark in marks):
+        backends = getattr(metafunc.module, "TRIED_ON", ("bubblewrap", "process", "docker"))
+        metafunc.parametrize("backend", backends, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def backend(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each backend in turn; `DOCKER_HOST` leads to the engine of the tests."""
     if request.param == "docker":

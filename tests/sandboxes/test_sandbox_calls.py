@@ -21,6 +21,8 @@ from codenav.session.host_calls import MaskedCalls, RecordedCalls
 from codenav.session.replaying import Beginning, Replay
 from codenav.session.sandbox_factory import SandboxFactory
 
+TRIED_ON = ("bubblewrap", "docker")
+
 
 class Shop:
     """A handler with something behind it that changes with each order."""

@@ -7,6 +7,9 @@ import pytest
 from codenav.core.execution import Outcome, SandboxSpec
 from codenav.sandboxes import start
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 PNG, SVG, HTML = "image/png", "image/svg+xml", "text/html"
 
 

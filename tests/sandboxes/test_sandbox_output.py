@@ -6,6 +6,9 @@ import pytest
 
 from codenav.core.execution import Output
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 TQDM = "".join(f"\r{n}%|{'#' * (n // 10):<10}| {n}/100" for n in range(101)) + "\n"
 NESTED = "\router 0" + "".join(f"\n\rinner {n}\x1b[A" for n in range(30)) + "\n\r       \x1b[A\router 1\n"
 OUTPUTS = [

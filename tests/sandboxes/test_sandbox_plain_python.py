@@ -9,6 +9,9 @@ import pytest
 
 from codenav.core.execution import Outcome
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 
 def test_a_step_awaits_or_runs_a_loop(box):
     assert box.run("import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n").ok

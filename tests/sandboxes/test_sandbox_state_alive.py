@@ -9,6 +9,9 @@ import pytest
 
 from codenav.core.execution import Outcome
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 
 def test_threads_children_sockets_and_transactions_go_on(box):
     code = """

@@ -8,6 +8,9 @@ import runpy
 from codenav.core.execution import GIB, Outcome, Resources
 from codenav.sandboxes.launch import GUEST
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 
 def play(steps):
     """Plays steps (seconds, size, cost of the fork, cost of copying); the share of the snapshots, and which were."""

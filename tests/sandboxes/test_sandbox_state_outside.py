@@ -8,6 +8,9 @@ import pytest
 
 from codenav.core.execution import Outcome
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 DIES = "\nimport os; os._exit(1)"
 KEPT = "state kept: the variables are those from before this step"
 

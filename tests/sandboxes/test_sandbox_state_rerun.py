@@ -12,6 +12,9 @@ from codenav.core.errors import UsageError
 from codenav.core.execution import Outcome
 from codenav.sandboxes import start
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 DIES = "import os\nos._exit(1)"
 
 

@@ -18,6 +18,9 @@ from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.values import as_json, decoded
 
+TRIED_ON = ("bubblewrap",)
+"""What runs inside is the same in all of them."""
+
 VALUES = [
     None, True, 0, -7, 10**400, 0.1, float("inf"), "", "ü\ud800'\"\\\n", b"\x00\xff", [1, [2]], (1, (2,)), {1, 2},
     frozenset({"a"}), {"a": 1, 2: (3,), b"b": None}, 3 + 4j, decimal.Decimal("1.10"), datetime.date(2020, 1, 2),
