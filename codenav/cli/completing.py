@@ -79,9 +79,9 @@ def _indexed() -> Iterable[str]:
     """Yield the indexed sources as they are typed: packages without their version."""
     with contextlib.suppress(CodeNavError, OSError):
         from codenav.core.config import indexes_dir
-        from codenav.retrieval.embedded.catalog import list_indexes
+        from codenav.retrieval.embedded.catalog import EmbeddedStore
 
-        for stored in list_indexes(indexes_dir()):
+        for stored in EmbeddedStore(indexes_dir()).list():
             yield stored.source.partition("@")[0] if stored.source.startswith("pkg:") else stored.source
 
 

@@ -115,7 +115,7 @@ class SourceIndex(Closing):
         if self._owned:
             self._owned.close()
 
-    def own(self, store: Store) -> None:
+    def own(self, store: Store | None) -> None:
         """Close that store too when this index is closed."""
         self._owned = store
 
@@ -175,36 +175,36 @@ def open_index(
         IndexUnavailable: the store cannot be reached.
         StorageFull: the index cannot be written, and `wait` is set or there is no older state; an older state stays.
     """
-    if store is None:
-        owned = open_store(load_config().store_options())
-        try:
-            index = open_index(
-                spec,
-                python=python,
-                store=owned,
-                refresh=refresh,
-                rebuild=rebuild,
-                progress=progress,
-                notice=notice,
-                wait=wait,
-                allow_private=allow_private,
-            )
-        except BaseException:
-            owned.close()
-            raise
-        index.own(owned)
-        return index
     tell = notice or (lambda text: None)
     max_age = 0.0 if wait else LOOK_AGAIN
-    age = max_age if refresh else None
-    source = resolve(str(spec), python, max_age=age, notice=tell, allow_private=allow_private)
-    if not refresh:
-        opened = store.open(source.key, source=source.name)
-        if not opened.exists:
-            opened.close()
-            told = opened.notice.replace("is built anew", "has to be built anew")
-            raise NotFound(told or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
-        return SourceIndex(source, opened)
+    with ExitStack() as failing:
+        own: Store | None = None
+        if store is None:
+            own = store = open_store(load_config().store_options())
+            failing.callback(own.close)
+        source = resolve(
+            str(spec), python, max_age=max_age if refresh else None, notice=tell, allow_private=allow_private
+        )
+        index = _current(source, store, progress, tell, rebuild, wait) if refresh else _as_it_is(source, store)
+        index.own(own)
+        failing.pop_all()
+    return index
+
+
+def _as_it_is(source: Source, store: Store) -> SourceIndex:
+    """Open an index without a build."""
+    opened = store.open(source.key, source=source.name)
+    if not opened.exists:
+        opened.close()
+        notice = opened.notice.replace("is built anew", "has to be built anew")
+        raise NotFound(notice or f"{source.name} has not been indexed", hint=f"codenav index {source.name}")
+    return SourceIndex(source, opened)
+
+
+def _current(
+    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice, rebuild: bool, wait: bool
+) -> SourceIndex:
+    """Open an index and bring it up to date, or take its older state where that cannot be done now."""
     full: StorageFull | None = None
     try:
         with store.build_lock(source.key, wait=False) as free:

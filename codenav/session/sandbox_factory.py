@@ -24,11 +24,11 @@ from codenav.episodes.objects import Objects
 from codenav.indexers.git import LOOK_AGAIN
 from codenav.indexers.repository import parse
 from codenav.indexers.sources import Source, resolve
-from codenav.retrieval import importing
 from codenav.retrieval.source_index import On, SourceIndex
 from codenav.sandboxes import diagnose, image_for, start
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.workfolder import WorkFolder
+from codenav.session import importing
 from codenav.session.host_calls import MaskedCalls
 from codenav.session.tool_calls import ToolCalls, folders_of
 

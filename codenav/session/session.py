@@ -33,9 +33,9 @@ from codenav.navigation.description import description_of
 from codenav.navigation.hints import Hints
 from codenav.navigation.members import instance_of
 from codenav.navigation.unmatched import advice
-from codenav.retrieval import importing
 from codenav.retrieval.source_index import Notice, On, listed, open_indexes
 from codenav.retrieval.stores import open_store
+from codenav.session import importing
 from codenav.session.description_text import text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
@@ -304,7 +304,7 @@ class Session(Closing):
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=self._packages(space),
-            imports=importing.told([index.source for index in self.indexes]),
+            imports=importing.importable_text([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
             advice=advice,
             instance_of=instance_of,

@@ -21,9 +21,9 @@ from codenav.indexers.sources import Source, key_of, lasting, resolve
 from codenav.indexers.tool_blocks import tool_blocks
 from codenav.navigation.verbs import describe
 from codenav.retrieval.embedded.index import EmbeddedIndex
-from codenav.retrieval.importing import paths_of, told
 from codenav.retrieval.source_index import remove_index
 from codenav.retrieval.watching import watch
+from codenav.session.importing import importable_text, paths_of
 from codenav.session.sandbox_factory import labels_of
 
 TOOLSET = """
@@ -152,7 +152,7 @@ def test_the_sentence_on_imports(bakery: Path, tmp_path: Path, interpreter: Inte
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "a.py").write_text("")
     sources = [resolve(str(tmp_path / "code"), interpreter), found(bakery, interpreter)]
-    assert told(sources) == (
+    assert importable_text(sources) == (
         f"Importable: a ({tmp_path}/code); tools.bakery (tools:{bakery}). Functions of tools.bakery are answered by "
         "services outside of the sandbox; a call that fails raises ToolError (from tools.bakery import ToolError) with "
         "message, status and body."

@@ -10,7 +10,7 @@ import pytest
 from codenav.core.blocks import BlockKind, FileSkip
 from codenav.core.errors import IndexUnavailable, NotFound, QueryTooLarge
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.embedded.catalog import list_indexes, remove_index
+from codenav.retrieval.embedded.catalog import EmbeddedStore
 from codenav.retrieval.embedded.generations import build_lock
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.self_check import block, change
@@ -75,44 +75,44 @@ def test_the_catalogue_passes_over_what_is_no_index(two: list[EmbeddedIndex], tm
     (tmp_path / ".removed-1-x").mkdir()
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "current").write_text("gen-9")
-    found = {item.key: item for item in list_indexes(tmp_path)}
+    found = {item.key: item for item in EmbeddedStore(tmp_path).list()}
     assert sorted(found) == ["half", "one", "two"]
     assert (found["one"].source, found["one"].blocks, found["one"].notice) == ("pkg:one@1", 2, "")
     assert found["one"].size_bytes > 1000
     half = found["half"]
     assert half.notice == "the next use builds it anew: some of its files are damaged or gone"
     assert (half.source, half.blocks) == ("half", 0)
-    assert [item.source for item in list_indexes(tmp_path)][1:] == ["pkg:one@1", "pkg:two@2"]
-    assert list_indexes(tmp_path / "none") == []
+    assert [item.source for item in EmbeddedStore(tmp_path).list()][1:] == ["pkg:one@1", "pkg:two@2"]
+    assert EmbeddedStore(tmp_path / "none").list() == []
     with pytest.raises(IndexUnavailable):
-        list_indexes(tmp_path / "a file")
+        EmbeddedStore(tmp_path / "a file").list()
 
 
 def test_removing_an_index(two: list[EmbeddedIndex], tmp_path: Path) -> None:
     reader = EmbeddedIndex(tmp_path / "one", source="pkg:one@1")
     hits = reader.search("load")
     (tmp_path / ".removed-1-left").mkdir()
-    remove_index(tmp_path, "one")
+    EmbeddedStore(tmp_path).remove("one")
     assert sorted(item.name for item in tmp_path.iterdir()) == ["two"]
     assert [hit.name for hit in hits] == ["load"]
     again = EmbeddedIndex(tmp_path / "one", source="pkg:one@1")
     assert not again.exists
     again.apply([change("c.py", block("anew", "c.py"))])
-    assert [item.key for item in list_indexes(tmp_path)] == ["one", "two"]
+    assert [item.key for item in EmbeddedStore(tmp_path).list()] == ["one", "two"]
     shutil.rmtree(tmp_path / "two" / "gen-1")
-    remove_index(tmp_path, "two")
-    assert [item.key for item in list_indexes(tmp_path)] == ["one"]
+    EmbeddedStore(tmp_path).remove("two")
+    assert [item.key for item in EmbeddedStore(tmp_path).list()] == ["one"]
 
 
 @pytest.mark.parametrize("key", ["", ".", "..", "../one", "one/gen-1", "/etc", "nine", ".removed-1"])
 def test_only_an_index_can_be_removed(two: list[EmbeddedIndex], tmp_path: Path, key: str) -> None:
     with pytest.raises(NotFound) as error:
-        remove_index(tmp_path, key)
+        EmbeddedStore(tmp_path).remove(key)
     assert error.value.hint
-    assert len(list_indexes(tmp_path)) == 2
+    assert len(EmbeddedStore(tmp_path).list()) == 2
 
 
 def test_an_index_that_is_being_built_is_not_removed(two: list[EmbeddedIndex], tmp_path: Path) -> None:
     with build_lock(tmp_path / "one", wait=False), pytest.raises(IndexUnavailable, match="being built"):
-        remove_index(tmp_path, "one")
-    assert len(list_indexes(tmp_path)) == 2
+        EmbeddedStore(tmp_path).remove("one")
+    assert len(EmbeddedStore(tmp_path).list()) == 2

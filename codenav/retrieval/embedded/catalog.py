@@ -36,30 +36,49 @@ class EmbeddedStore:
         return generations.build_lock(self.folder / key, wait=wait)
 
     def list(self) -> Sequence[StoredIndex]:
-        """Every index, by source."""
-        return list_indexes(self.folder)
+        """Every index in the folder, by source; anything else there is skipped.
+
+        Raises:
+            IndexUnavailable: the folder cannot be read.
+        """
+        try:
+            places = sorted(item for item in self.folder.iterdir() if item.is_dir() and not item.name.startswith("."))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise IndexUnavailable(f"{self.folder} cannot be read: {error.strerror}") from error
+        return sorted(filter(None, map(_stored, places)), key=lambda item: (item.source, item.key))
 
     def remove(self, key: str) -> None:
-        """Remove an index. See `remove_index`."""
-        remove_index(self.folder, key)
+        """Remove an index. A reader that has it open can still use it.
+
+        Raises:
+            NotFound: there is no index with that key.
+            IndexUnavailable: another process is building it.
+            StorageFull: no permission to remove it.
+        """
+        place = self.folder / key
+        if not key or key.startswith(".") or Path(key).name != key or not place.is_dir():
+            known = [item.name for item in self.folder.iterdir() if item.is_dir()] if self.folder.is_dir() else []
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "codenav sources list"
+            raise NotFound(f"no index {key!r}", hint=hint)
+        gone = self.folder / f"{_GOING}{os.getpid()}-{key}"
+        with generations.build_lock(place, wait=False) as free:
+            if not free:
+                raise IndexUnavailable(
+                    f"the index {key} is being built by another process", hint="try again when it is done"
+                )
+            try:
+                shutil.rmtree(gone, ignore_errors=True)
+                place.rename(gone)
+            except OSError as error:
+                raise StorageFull(f"the index {key} cannot be removed: {error.strerror}", cause=error) from error
+        for left in self.folder.glob(f"{_GOING}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def close(self) -> None:
         """Do nothing: this store holds no resources."""
-
-
-def list_indexes(folder: Path) -> list[StoredIndex]:
-    """Every index in the folder, by source; anything else there is skipped.
-
-    Raises:
-        IndexUnavailable: the folder cannot be read.
-    """
-    try:
-        places = sorted(item for item in folder.iterdir() if item.is_dir() and not item.name.startswith("."))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise IndexUnavailable(f"{folder} cannot be read: {error.strerror}") from error
-    return sorted(filter(None, map(_stored, places)), key=lambda item: (item.source, item.key))
 
 
 def _stored(place: Path) -> StoredIndex | None:
@@ -74,32 +93,3 @@ def _stored(place: Path) -> StoredIndex | None:
     if state is None:
         return None
     return StoredIndex(**vars(state[1].stats()), key=place.name, size_bytes=size)
-
-
-def remove_index(folder: Path, key: str) -> None:
-    """Remove an index. A reader that has it open can still use it.
-
-    Raises:
-        NotFound: there is no index with that key.
-        IndexUnavailable: another process is building it.
-        StorageFull: no permission to remove it.
-    """
-    place = folder / key
-    if not key or key.startswith(".") or Path(key).name != key or not place.is_dir():
-        known = [item.name for item in folder.iterdir() if item.is_dir()] if folder.is_dir() else []
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "codenav sources list"
-        raise NotFound(f"no index {key!r}", hint=hint)
-    gone = folder / f"{_GOING}{os.getpid()}-{key}"
-    with generations.build_lock(place, wait=False) as free:
-        if not free:
-            raise IndexUnavailable(
-                f"the index {key} is being built by another process", hint="try again when it is done"
-            )
-        try:
-            shutil.rmtree(gone, ignore_errors=True)
-            place.rename(gone)
-        except OSError as error:
-            raise StorageFull(f"the index {key} cannot be removed: {error.strerror}", cause=error) from error
-    for left in folder.glob(f"{_GOING}*"):
-        shutil.rmtree(left, ignore_errors=True)

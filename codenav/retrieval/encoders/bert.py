@@ -176,43 +176,15 @@ class Bert:
         return made
 
     def _check(self) -> None:
-        words = self.weights.get("embeddings.word_embeddings.weight")
-        width = words.shape[1] if words is not None and words.ndim == 2 else 0
-        inner = self.weights.get("encoder.layer.0.intermediate.dense.bias")
-        expected = {
-            "embeddings.position_embeddings.weight": (-1, width),
-            "embeddings.token_type_embeddings.weight": (-1, width),
-            **_norm_shape("embeddings.LayerNorm", width),
-        }
-        for number in range(self.shape.layers):
-            name, wide = f"encoder.layer.{number}", len(inner) if inner is not None else -2
-            for part in ("self.query", "self.key", "self.value", "output.dense"):
-                expected |= _linear_shape(f"{name}.attention.{part}", width, width)
-            expected |= _norm_shape(f"{name}.attention.output.LayerNorm", width)
-            expected |= _linear_shape(f"{name}.intermediate.dense", wide, width)
-            expected |= _linear_shape(f"{name}.output.dense", width, wide)
-            expected |= _norm_shape(f"{name}.output.LayerNorm", width)
-        wrong = [
-            name
-            for name, shape in expected.items()
-            if name not in self.weights
-            or len(shape) != self.weights[name].ndim
-            or any(want not in (-1, size) for want, size in zip(shape, self.weights[name].shape, strict=True))
-        ]
-        if not width or width % self.shape.heads or wrong:
-            what = wrong[0] if wrong else "embeddings.word_embeddings.weight"
+        """Compute the states of one word: that takes every weight."""
+        word = np.zeros((1, 1), np.int64)
+        try:
+            self.states(word, word + 1)
+        except (KeyError, ValueError, IndexError) as error:
+            what = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
             raise Unavailable(
-                f"the weights do not fit config.json: {what} is missing or of another shape",
-                hint="copy the model's directory again",
-            )
-
-
-def _linear_shape(name: str, out: int, into: int) -> dict[str, tuple[int, ...]]:
-    return {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
-
-
-def _norm_shape(name: str, width: int) -> dict[str, tuple[int, ...]]:
-    return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+                f"the weights do not fit config.json: {what}", hint="copy the model's directory again"
+            ) from error
 
 
 def _normal_share(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What the code of a run can import from its sources: the paths, and the sentence that tells a model."""
+"""The paths from which the code of a run imports its sources, and the sentence on them for a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def paths_of(
     return list(dict.fromkeys(path for source in sources for path in source.import_paths))
 
 
-def told(sources: Sequence[Source]) -> str:
+def importable_text(sources: Sequence[Source]) -> str:
     """A line with the top-level packages and modules, and the packages of tools. The description has those below."""
     parts = []
     for source in sources:
