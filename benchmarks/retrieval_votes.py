@@ -63,7 +63,7 @@ def first_stage(split: Split, query: str) -> Mapping[str, float]:
         _, places = retrieval_rows.index_of(split)
         answered = retrieval_rows.kept_of(split).answering(query)
         scores = {split.tools[places[hit.qualname]].id: hit.score for hit in answered}
-        found = _searched[split.name, query] = gates.scaled(scores)
+        found = _searched[split.name, query] = gates.scale(scores)
     return found
 
 
@@ -110,14 +110,18 @@ def hits(scores: Mapping[str, float]) -> list[Hit]:
 
 
 def ranker(split: Split, weights: Shipped, *, gated: bool, even: bool = False) -> GraphRanker:
-    """The ranker of what a split teaches."""
+    """The ranker of what a split teaches. `even`: all edges weigh the same."""
     graph = taught(split, "graph", teach)
     memory = taught(split, "memory", lambda traces: Memory(traces, stems))
     assert isinstance(graph, ToolGraph)
     assert isinstance(memory, Memory)
     names = {tool.id: tool.id for tool in split.tools}
     opened = gate(split, weights) if gated else Gate(cases=1)
-    return GraphRanker(graph, names=names, memory=memory, gate=opened, weights=weights, even=even)
+    if even:
+        graph = graph.copy()
+        for edge in graph.edges.values():
+            edge.count = 1
+    return GraphRanker(graph, names=names, memory=memory, gate=opened, weights=weights)
 
 
 def ranking(weights: Shipped = SHIPPED, *, gated: bool = True, even: bool = False) -> retrieval_rows.Rank:

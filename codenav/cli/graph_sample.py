@@ -99,7 +99,7 @@ def command(
         texts = descriptions_of(source, python=python) if source else {}
         writer = BackInstruction(opened, lambda id: texts.get(id) or graph.nodes[id].description)
         try:
-            made = _print(asked.to_dict() for asked in writer.requests(drawn, count))
+            made = _print(one.to_dict() for one in writer.requests(drawn, count))
         finally:
             opened.close()
             shown = _tell(writer, model)

@@ -103,10 +103,8 @@ class KnownCallables:
         resolver = self.resolver
         owners: dict[str, tuple[CodeBlock, CodeBlock]] = {}
         for block in resolver.modules.named(name):
-            around = resolver.modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
-            for owner in around:
-                if owner.kind is BlockKind.CLASS and block.kind is BlockKind.METHOD:
-                    owners.setdefault(owner.id, (owner, block))
+            for owner in resolver.classes.around(block) if block.kind is BlockKind.METHOD else ():
+                owners.setdefault(owner.id, (owner, block))
         for owner, block in owners.values():
             heirs = (other for other, _ in owners.values() if other.id != owner.id)
             if all(any(base.id == owner.id for base in resolver.classes.order(heir)[1:]) for heir in heirs):

@@ -91,9 +91,6 @@ class Callers(Sequence[Caller]):
     def __getitem__(self, index: Any) -> Any:
         return self.callers[index]
 
-    def __iter__(self) -> Iterator[Caller]:
-        return iter(self.callers)
-
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav callers --json`."""
         return {
@@ -147,9 +144,6 @@ class Callees(Sequence[Callee]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.callees[index]
-
-    def __iter__(self) -> Iterator[Callee]:
-        return iter(self.callees)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `codenav callees --json`."""

@@ -63,7 +63,7 @@ class File:
     module: str = ""
     entries: list[Entry] = field(default_factory=list)
     instances: list[Entry] = field(default_factory=list)
-    """What is assigned at its top level and public."""
+    """Its public assignments at the top level."""
     sections: list[Entry] = field(default_factory=list)
     """The sections of a document; for code its docstring."""
     calls: Counter[str] = field(default_factory=Counter)

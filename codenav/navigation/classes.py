@@ -26,7 +26,7 @@ _HEADS = {
     "ruby": re.compile(r"<\s*(.*)", re.DOTALL),
     **dict.fromkeys(("cpp", "csharp"), re.compile(r"(?<!:):(?!:)(.*?)(?:\bwhere\b|$)", re.DOTALL)),
 }
-"""What stands before and after the bases; in Go and Rust no class has any."""
+"""The text around the bases; in Go and Rust no class has any."""
 _CLAUSE = re.compile(r"\b(?:extends|implements)\s+(.*?)(?=\b(?:extends|implements|permits)\b|$)", re.DOTALL)
 _BY_CLAUSE = ("java", "javascript", "typescript", "tsx", "php")
 _ANGLED = re.compile(r"<[^<>]*>")
@@ -36,7 +36,7 @@ _SQUARE = re.compile(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]")
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What the name of a method means on an object of a class."""
+    """The meaning of a method's name on an object of a class."""
 
     definitions: Definitions
     """That of the class itself or the first of its bases that has one; empty if none has."""
@@ -60,14 +60,14 @@ class Classes:
         return self._first(self.order(owner), name)
 
     def on(self, owner: CodeBlock, name: str) -> Meant:
-        """What a name means on an object of a class or of any heir: the call is `self.name()`."""
+        """The meaning of a name on an object of a class or of any heir: the call is `self.name()`."""
         own = self.on_exactly(owner, name)
         if _is_private(name):
             return Meant(own)
         return self._with_heirs(own, [self._first(self.order(heir), name) for heir in self._below(owner, name)], owner)
 
     def after(self, owner: CodeBlock, name: str) -> Meant:
-        """What a name means beyond a class on its objects or those of any heir: the call is `super().name()`."""
+        """The meaning of a name beyond a class on its objects or those of any heir: the call is `super().name()`."""
         own = self._first(self.order(owner)[1:], name)
         others = []
         for heir in self._below(owner, name):
@@ -86,10 +86,7 @@ class Classes:
 
     def _below(self, owner: CodeBlock, name: str) -> list[CodeBlock]:
         """The heirs of a class; none if they do not matter, as no other class has the name."""
-        kinds: dict[str, CodeBlock] = {}
-        for block in self._modules.named(name):
-            around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
-            kinds.update((kind.id, kind) for kind in around if kind.kind is BlockKind.CLASS)
+        kinds = {kind.id: kind for block in self._modules.named(name) for kind in self.around(block)}
         if not kinds or set(kinds) == {owner.id}:
             return []
         found = {heir.id: heir for heir in self.heirs(owner)}
@@ -105,6 +102,22 @@ class Classes:
             if own:
                 return own
         return ()
+
+    def around(self, block: CodeBlock) -> Definitions:
+        """The class that a block is directly in; several where its name has several definitions."""
+        around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
+        return [kind for kind in around if kind.kind is BlockKind.CLASS]
+
+    def public_methods(self, owner: CodeBlock) -> dict[str, CodeBlock]:
+        """The public methods of a class by their names, `__call__` and inherited ones included."""
+        found: dict[str, CodeBlock] = {}
+        for kind in self.order(owner):
+            for qualname, blocks in self._modules.of(kind).definitions.items():
+                inside, _, name = qualname.rpartition(".")
+                public = not name.startswith("_") or name == "__call__"
+                if inside == kind.qualname and blocks[0].kind is BlockKind.METHOD and public:
+                    found.setdefault(name, blocks[0])
+        return found
 
     def order(self, owner: CodeBlock) -> list[CodeBlock]:
         """The class and its bases as Python looks names up in them (its C3 linearization)."""

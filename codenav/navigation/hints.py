@@ -43,7 +43,7 @@ class Hints:
         self._offers = Offers(index)
 
     def on(self, error: ExecutionError, names: Names) -> str:
-        """What may mend an error, in at most a few lines; empty if nothing is known. `names` may raise nothing."""
+        """Advice that may mend an error, a few lines; empty if nothing is known. `names` may raise nothing."""
         message = error.message[:LONGEST]
         match error.type.rpartition(".")[2]:
             case "NameError" if found := _NAME.search(message):

@@ -51,14 +51,7 @@ def instance_of(index: Index, block: CodeBlock) -> Instance:
         thing = modules.look_up(thing, name) if isinstance(thing, Module) else None
     if not isinstance(thing, Sequence) or thing[0].kind is not BlockKind.CLASS:
         return None, []
-    methods: dict[str, CodeBlock] = {}
-    for around in Classes(index, modules).order(thing[0]):
-        for qualname, blocks in modules.of(around).definitions.items():
-            owner, _, name = qualname.rpartition(".")
-            offered = not name.startswith("_") or name == "__call__"
-            if owner == around.qualname and blocks[0].kind is BlockKind.METHOD and offered:
-                methods.setdefault(name, blocks[0])
-    return thing[0], list(methods.values())
+    return thing[0], list(Classes(index, modules).public_methods(thing[0]).values())
 
 
 def bound(index: Index, dotted: str) -> Iterator[CodeBlock]:

@@ -55,7 +55,7 @@ class _Kind:
 
 
 class Offers:
-    """What an index has to offer for a request. Reads each class and module on first use."""
+    """The offers of an index for a request. Reads each class and module on first use."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -106,10 +106,7 @@ class Offers:
             return block
         if block.kind is BlockKind.ASSIGNMENT:
             return instance_of(self._index, block)[0]
-        if block.kind is not BlockKind.METHOD:
-            return None
-        around = self._modules.of(block).definitions.get(block.qualname.rpartition(".")[0], ())
-        return next((one for one in around if one.kind is BlockKind.CLASS), None)
+        return next(iter(self._classes.around(block)), None) if block.kind is BlockKind.METHOD else None
 
     def _is_offered(self, block: CodeBlock, owner: CodeBlock | None) -> bool:
         if block.language != "python" or not block.import_line or is_aside(block) or _private(block.name):
@@ -122,7 +119,7 @@ class Offers:
     def _of_class(self, kind: _Kind, words: frozenset[str]) -> Offer:
         """The offer of a class, or of its ready instance, with the methods that were found or fit the request."""
         owner, ready = kind.owner, self._instance(kind.owner)
-        methods = self._methods(owner)
+        methods = self._classes.public_methods(owner)
         order = sorted(
             methods.values(),
             key=lambda one: (
@@ -130,7 +127,7 @@ class Offers:
                 -len(words & _words(f"{one.name} {one.docstring[:LINE]}")),
             ),
         )
-        told = [
+        calls = [
             _cut(f"{_method(owner, one, words)}: {_first_line(one)}".removesuffix(": "), LINE)
             for one in order[:METHODS]
         ]
@@ -140,7 +137,7 @@ class Offers:
         about = [
             *_about(owner, words),
             *(["has: " + ", ".join(fields)] if fields else []),
-            *told,
+            *calls,
             *(["also: " + ", ".join(more)] if more else []),
         ]
         if ready:
@@ -183,16 +180,6 @@ class Offers:
             return _cut(f"{owner.expression}({', '.join(fields)})", SIGNATURE)
         # Without `__init__` in sight, a base may have one.
         return f"{owner.expression}(…)" if "(" in owner.signature else f"{owner.expression}()"
-
-    def _methods(self, owner: CodeBlock) -> dict[str, CodeBlock]:
-        """The public methods of a class, inherited ones included."""
-        found: dict[str, CodeBlock] = {}
-        for around in self._classes.order(owner):
-            for qualname, blocks in self._modules.of(around).definitions.items():
-                inside, _, name = qualname.rpartition(".")
-                if inside == around.qualname and blocks[0].kind is BlockKind.METHOD and not _private(name):
-                    found.setdefault(name, blocks[0])
-        return found
 
 
 class _Fit:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import heapq
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,7 +128,7 @@ class _Plan:
             cost = self._cost(number, at)
             if cost <= self.left:
                 self.left -= cost
-                self._add(number, at)
+                self.shown[number].update(self._missing(number, at))
             elif self.left < 40:
                 # The rest of the budget is not worth filling.
                 break
@@ -154,26 +153,17 @@ class _Plan:
             text,
         )
 
-    def _by_worth(self) -> Iterator[tuple[int, int]]:
+    def _by_worth(self) -> list[tuple[int, int]]:
         """Numbers of file and entry, by rank; the second entry of a file counts half, the third a third, and so on.
 
         Otherwise one central file would take up the whole map.
         """
-        heap = []
-        orders = []
-        for number, (file, entries) in enumerate(zip(self.files, self.entries, strict=True)):
-            order = sorted(range(len(entries)), key=lambda at, entries=entries: (-entries[at].rank, at))  # type: ignore[misc]
-            orders.append(order)
-            if order:
-                heap.append((file.aside, -entries[order[0]].rank, number, 0))
-        heapq.heapify(heap)
-        while heap:
-            aside, _, number, place = heapq.heappop(heap)
-            yield number, orders[number][place]
-            place += 1
-            if place < len(orders[number]):
-                value = self.entries[number][orders[number][place]].rank / (place + 1)
-                heapq.heappush(heap, (aside, -value, number, place))
+        order = [
+            (file.aside, -entry.rank / (place + 1), number, place, at)
+            for number, (file, entries) in enumerate(zip(self.files, self.entries, strict=True))
+            for place, (at, entry) in enumerate(sorted(enumerate(entries), key=lambda item: (-item[1].rank, item[0])))
+        ]
+        return [(number, at) for _, _, number, _, at in sorted(order)]
 
     def _missing(self, number: int, at: int) -> list[int]:
         """The entry and its enclosing classes, if they are not shown yet."""
@@ -183,19 +173,13 @@ class _Plan:
         return [item for item in wanted if item not in self.shown.get(number, ())]
 
     def _cost(self, number: int, at: int) -> int:
-        """Bytes of the lines that the entry adds, including lines that count entries left out."""
+        """Bytes of the lines that the entry adds, with the one that counts those left out of its file."""
         cost = 0
         if number not in self.shown:
             cost += len(self._heading(number).encode()) + 1 + len(f"  … {len(self.entries[number])} more\n".encode())
         for item in self._missing(number, at):
-            entry = self.entries[number][item]
-            cost += len(self._line(number, entry).encode()) + 1
-            if entry.kind is BlockKind.CLASS:
-                cost += len(f"{'  ' * (entry.qualname.count('.') + 2)}… 9999 more\n".encode())
+            cost += len(self._line(number, self.entries[number][item]).encode()) + 1
         return cost
-
-    def _add(self, number: int, at: int) -> None:
-        self.shown[number].update(self._missing(number, at))
 
     def _heading(self, number: int) -> str:
         file = self.files[number]
@@ -213,46 +197,16 @@ class _Plan:
 
     def _text(self) -> str:
         lines: list[str] = []
-        for number in sorted(self.shown):
-            lines.append(self._heading(number))
-            lines += self._body(number)
+        for number, shown in sorted(self.shown.items()):
+            entries = self.entries[number]
+            lines += [self._heading(number), *(self._line(number, entries[at]) for at in sorted(shown))]
+            if len(shown) < len(entries):
+                lines.append(f"  … {len(entries) - len(shown)} more")
         files = len(self.files) - len(self.shown)
         hidden = sum(len(entries) for number, entries in enumerate(self.entries) if number not in self.shown)
         if files:
             lines.append(f"… {files} more file{'s' * (files != 1)} with {hidden} definition{'s' * (hidden != 1)}")
         return "\n".join(lines)
-
-    def _body(self, number: int) -> Iterator[str]:
-        """The lines of a file's entries; below each class and at the end, the number left out there."""
-        entries, shown = self.entries[number], self.shown[number]
-        owners = [self._owner(number, entry) for entry in entries]
-        hidden = Counter(owner for at, owner in enumerate(owners) if at not in shown)
-        # Entries of a hidden class count where the class itself does.
-        for at in sorted(self.classes[number].values(), reverse=True):
-            if at not in shown:
-                hidden[owners[at]] += hidden.pop(at, 0)
-        open_classes: list[int] = []
-
-        def closing(until: int) -> Iterator[str]:
-            while open_classes and open_classes[-1] != until:
-                done = open_classes.pop()
-                if hidden[done]:
-                    yield f"{'  ' * (self._depth(number, entries[done]) + 2)}… {hidden[done]} more"
-
-        for at in sorted(shown):
-            yield from closing(owners[at])
-            yield self._line(number, entries[at])
-            if self.classes[number].get(entries[at].qualname) == at:
-                open_classes.append(at)
-        yield from closing(-1)
-        if hidden[-1]:
-            yield f"  … {hidden[-1]} more"
-
-    def _owner(self, number: int, entry: Entry) -> int:
-        """The number of the class that contains an entry; -1 at the top."""
-        if entry.kind is BlockKind.DOCUMENT:
-            return -1
-        return self.classes[number].get(entry.qualname.rpartition(".")[0], -1)
 
 
 def _entry_dict(entry: Entry) -> dict[str, Any]:

@@ -55,7 +55,7 @@ SELF = ("self", "cls", "this")
 _SELF = {"php": ("$this", "static")}
 _SUPER = ("super", "super()")
 _SUPER_ALSO = {"csharp": ("base",), "php": ("parent",)}
-"""What `self` and `super` are called besides in some languages."""
+"""Further names of `self` and `super` in some languages."""
 _BARE = ("cpp", "csharp", "java", "ruby")
 """Languages in which a bare name means a method of the class around before anything else."""
 _NESTED = (BlockKind.FUNCTION, BlockKind.METHOD)
@@ -120,7 +120,7 @@ class Resolver:
             return None
         meant = self.classes.after(owner, rest[0]) if beyond else self.classes.on(owner, rest[0])
         own = not beyond and f"{owner.qualname}.{rest[0]}" in self.modules.of(owner).definitions
-        found = _told(meant, Evidence.CLASS if own else Evidence.BASE)
+        found = _resolution_of(meant, Evidence.CLASS if own else Evidence.BASE)
         # Without its imports, a class of that name in another file is no more than that.
         elsewhere = caller.language != "python" and found and found.blocks[0].path != caller.path
         return None if elsewhere else found
@@ -129,7 +129,7 @@ class Resolver:
         """Resolve `.name`, called on an expression such as `f().name()`; the text tells if it is `super().name()`."""
         owner = self._class_around(caller, module)
         if owner and len(rest) == 1 and re.search(rf"\bsuper\([^()]*\)\s*\.\s*{re.escape(rest[0])}\s*\(", caller.text):
-            return _told(self.classes.after(owner, rest[0]), Evidence.BASE) or Resolution(Evidence.EXTERNAL)
+            return _resolution_of(self.classes.after(owner, rest[0]), Evidence.BASE) or Resolution(Evidence.EXTERNAL)
         return self._by_name(caller, rest[-1], methods=True)
 
     def _on_local(
@@ -146,9 +146,9 @@ class Resolver:
             if made and made.blocks and made.blocks[0].kind is BlockKind.CLASS and made.evidence.certain:
                 kind, name = made.blocks[0], rest[0]
                 if head in local.annotated:
-                    found = _told(self.classes.on(kind, name), Evidence.ANNOTATION)
+                    found = _resolution_of(self.classes.on(kind, name), Evidence.ANNOTATION)
                 else:
-                    found = _told(Meant(self.classes.on_exactly(kind, name)), Evidence.ASSIGNMENT)
+                    found = _resolution_of(Meant(self.classes.on_exactly(kind, name)), Evidence.ASSIGNMENT)
                 if found:
                     return found
             elif made and made.evidence is Evidence.EXTERNAL and made.dotted:
@@ -235,7 +235,7 @@ class Resolver:
         return None
 
 
-def _told(meant: Meant, evidence: Evidence) -> Resolution | None:
+def _resolution_of(meant: Meant, evidence: Evidence) -> Resolution | None:
     """The resolution of a method; None if no class that it could be of has it."""
     declared = all(is_declaration(block) and not block.path.endswith(".pyi") for block in meant.definitions)
     if meant.definitions and not meant.others and meant.is_sure and not declared:

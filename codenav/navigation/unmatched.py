@@ -1,4 +1,4 @@
-"""What to ask instead, for a query that found nothing: by which condition, and for which names that are there."""
+"""Advice on another query, for one that found nothing: by which condition, and for which names that are there."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from codenav.retrieval.query.parser import parse
 
 _DOTTED = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#)\w+)+")
 _CONDITIONS, _NAMES, _SENTENCES = 6, 3, 5
-"""The most conditions that are left out in turn, names that are looked for, and sentences that are told."""
+"""The most conditions that are left out in turn, names that are looked for, and sentences."""
 
 
 def advice(index: Index, result: SearchResult) -> Sequence[str]:
     """Sentences on what to ask instead; empty for a query that found something, unless it has an unknown field."""
-    told = [
+    found = [
         f"there is no field {name}: it was read as text; the fields are {', '.join(known)}"
         for name, known in unknown_fields(result.query)
     ]
     if not result.total:
         asked = parse(result.query).tree
-        told += [*_dotted(index, result.query), *_without(index, asked), *_near(index, asked)]
-    return list(dict.fromkeys(told))[:_SENTENCES]
+        found += [*_dotted(index, result.query), *_without(index, asked), *_near(index, asked)]
+    return list(dict.fromkeys(found))[:_SENTENCES]
 
 
 def _dotted(index: Index, query: str) -> Iterator[str]:
-    """What a dotted name in the query leads to."""
+    """The definitions that a dotted name in the query names."""
     for dotted in _DOTTED.findall(query[:2_000])[:_NAMES]:
         found = lookup.definitions(index, dotted)
         if found:
@@ -38,7 +38,7 @@ def _dotted(index: Index, query: str) -> Iterator[str]:
 
 
 def _without(index: Index, asked: tree.Node) -> Iterator[str]:
-    """What is found if one of the conditions that narrow is left out."""
+    """The matches if one of the conditions that narrow is left out."""
     conditions = asked.children if isinstance(asked, tree.And) else ()
     for condition in conditions if len(conditions) <= _CONDITIONS else ():
         if not all(isinstance(leaf, tree.Value | tree.Lines) for leaf in tree.leaves(condition)):

@@ -61,7 +61,7 @@ def show(
         NotFound: the name has none; the hint has similar names. Also as `codenav.index`.
         Unavailable, StorageFull: as `codenav.index`.
     """
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         index = as_index(indexes)
         found = lookup.definition(index, block)
         shown = Shown(found, (blocks[0] for blocks in lookup.namesakes(index, block, found)))
@@ -87,7 +87,7 @@ def callers(
         Unavailable, StorageFull: as `codenav.index`.
     """
     _check(limit)
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         return calls.callers(as_index(indexes), name, limit=limit)
 
 
@@ -106,7 +106,7 @@ def callees(
         Ambiguous, NotFound, Unavailable, StorageFull: as `show`.
     """
     _check(limit)
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         return calls.callees(as_index(indexes), name, limit=limit)
 
 
@@ -129,7 +129,7 @@ def outline(
     """
     if tokens < MIN_TOKENS:
         raise UsageError(f"{tokens} tokens are too few for a map", hint=f"give it {MIN_TOKENS} or more")
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         index = as_index(indexes)
         return maps.outline(index, tokens=tokens, path=_inside(index, str(path)))
 
@@ -143,7 +143,7 @@ def describe(on: On | Sequence[On], **reading: Unpack[ReadingKeywords]) -> str:
     Raises:
         NotFound, UsageError, Unavailable, StorageFull: as `codenav.index`.
     """
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         return "\n\n".join(map(description_of, indexes))
 
 
@@ -162,7 +162,7 @@ def _check(limit: int) -> None:
 
 
 @contextmanager
-def opened(on: On | Sequence[On], reading: ReadingKeywords | None = None) -> Iterator[list[SourceIndex]]:
+def indexes_of(on: On | Sequence[On], reading: ReadingKeywords | None = None) -> Iterator[list[SourceIndex]]:
     """The indexes of code bases; indexes opened here are closed at the end, those passed in stay open."""
     named = listed(on)
     ready = [item for item in named if isinstance(item, SourceIndex)]

@@ -19,7 +19,7 @@ from codenav.session.episode import Episode
 from codenav.session.services import Services, turns_of
 from codenav.toolgraph.beside import Graphs
 from codenav.toolgraph.episodes import Following
-from codenav.toolgraph.within import limited
+from codenav.toolgraph.within import limit_index
 
 
 class Searches(Closing):
@@ -42,8 +42,8 @@ class Searches(Closing):
         """The index that is searched."""
 
     def limit(self, tools: Sequence[str], tell: Callable[[str], None]) -> None:
-        """Let searches find only these tools. Raises, and tells, as `graphs.within.limited`."""
-        self.index = limited(self.index, self._indexes, tools, tell=tell)
+        """Let searches find only these tools. Raises, and tells, as `within.limit_index`."""
+        self.index = limit_index(self.index, self._indexes, tools, tell=tell)
 
     def following(self, earlier: Sequence[Step], mask: Callable[[Any], Any]) -> Following | None:
         """Return the listener that lets an episode teach the graphs, after steps that ran before in its sandbox."""

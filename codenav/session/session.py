@@ -44,7 +44,7 @@ from codenav.session.sandbox_factory import Confirm, SandboxFactory, checked_wor
 from codenav.session.searches import Searches
 from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.session.workspace import Workspace
-from codenav.toolgraph.within import Within, told
+from codenav.toolgraph.within import Within, limit_text
 from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
@@ -179,7 +179,7 @@ class Session(Closing):
             opening.callback(self._searches.close)
             if within:
                 self._searches.limit(recommended, self._tell)
-                self._description += f"\n\n{told(recommended)}"
+                self._description += f"\n\n{limit_text(recommended)}"
             sources = [index.source for index in self.indexes]
             factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
             self._factory = self._calling(replace(factory, folders=folders_of(sources)), wanted, confirm, model)

@@ -43,7 +43,7 @@ MOST_OBJECTS = 200
 
 
 @dataclass(frozen=True)
-class Asked:
+class WrittenRequest:
     """A sample with the request that it solves."""
 
     trace: Trace
@@ -80,7 +80,7 @@ class BackInstruction:
         self._model, self._describe, self._timeout = model, describe, timeout
         self.counts = Counts()
 
-    def requests(self, samples: Iterable[Trace], count: int) -> Iterator[Asked]:
+    def requests(self, samples: Iterable[Trace], count: int) -> Iterator[WrittenRequest]:
         """Yield up to `count` of the samples with their requests; implausible ones are left out for others.
 
         Raises:
@@ -93,7 +93,7 @@ class BackInstruction:
                 return
             self.counts.drawn += 1
             try:
-                asked = self._asked(sample)
+                written = self._written(sample)
             except ModelFailed:
                 failures += 1
                 self.counts.unreadable += 1
@@ -101,24 +101,24 @@ class BackInstruction:
                     raise
                 continue
             failures = 0
-            if asked is not None:
+            if written is not None:
                 made += 1
-                yield asked
+                yield written
 
-    def _asked(self, sample: Trace) -> Asked | None:
+    def _written(self, sample: Trace) -> WrittenRequest | None:
         """The sample with its request; None if it is implausible, or if the model cannot be understood."""
-        functions = shown(sample, self._describe)
+        functions = functions_text(sample, self._describe)
         try:
             request = self._answer(_WRITE, functions, lambda found: _request(found, sample.calls))
             if not request:
                 self.counts.implausible += 1
                 return None
-            told = f"{functions}\n\nThe request:\n{json.dumps(request, ensure_ascii=False)}"
-            ratings = self._answer(_RATE, told, _ratings)
+            shown = f"{functions}\n\nThe request:\n{json.dumps(request, ensure_ascii=False)}"
+            ratings = self._answer(_RATE, shown, _ratings)
         except _Unreadable:
             self.counts.unreadable += 1
             return None
-        return Asked(replace(sample, request=request), ratings, self._model.name)
+        return WrittenRequest(replace(sample, request=request), ratings, self._model.name)
 
     def _answer(self, rules: str, prompt: str, read: Callable[[Mapping[str, object]], Any]) -> Any:
         """The model's answer as `read` makes it; one that it cannot read is asked for once more."""
@@ -134,7 +134,7 @@ class BackInstruction:
                 messages += [Message("assistant", answer.text), Message("user", _AGAIN.format(why=error))]
 
 
-def shown(sample: Trace, describe: Callable[[str], str]) -> str:
+def functions_text(sample: Trace, describe: Callable[[str], str]) -> str:
     """The callables of a sample with their descriptions, and how their calls depend on each other."""
     functions, ways = ["The functions:"], ["How the calls depend on each other:"]
     for place, call in enumerate(sample.calls, 1):

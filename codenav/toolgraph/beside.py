@@ -85,7 +85,7 @@ class Graphs:
                     found.append(learnt)
             except CodeNavError as error:
                 self.tell(f"searches of {index.source.name} are not ranked: {error}; {error.hint}")
-        together = joined(found)
+        together = merge(found)
         return Known(together.graph, names, tuple(together.traces.values()), together.gate) if found else None
 
     def tell(self, text: str) -> None:
@@ -109,7 +109,7 @@ def _free(request: str, query: str) -> bool:
     return asked.read.plain and asked.described
 
 
-def joined(several: Sequence[Learnt]) -> Learnt:
+def merge(several: Sequence[Learnt]) -> Learnt:
     """Several graphs as one. A trace that taught several of them counts once. They are not to be used afterwards."""
     if not several:
         return Learnt()

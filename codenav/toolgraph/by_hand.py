@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from codenav.core.errors import UsageError
+from codenav.core.options import near_one
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 
@@ -199,7 +200,4 @@ class _Reading:
 def _known(given: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
     for key in given:
         if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            raise UsageError(
-                f"{place} has a key {str(key)[:40]!r}", hint=f"did you mean {near[0]!r}?" if near else ", ".join(keys)
-            )
+            raise UsageError(f"{place} has a key {str(key)[:40]!r}", hint=near_one(str(key), keys))

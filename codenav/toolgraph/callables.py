@@ -16,7 +16,7 @@ from codenav.core.traces import Trace, TracedCall, callable_name
 from codenav.navigation.called import InCode, KnownCallables, context_of
 from codenav.navigation.names import search_all
 from codenav.navigation.resolve import Resolver
-from codenav.navigation.verbs import opened
+from codenav.navigation.verbs import indexes_of
 from codenav.retrieval.query import tree
 from codenav.retrieval.source_index import On, SourceIndex
 from codenav.tools.naming import identifier
@@ -163,7 +163,7 @@ def descriptions_of(on: On, *, python: str | Path | None = None) -> dict[str, st
         NotFound, Unavailable: as `codenav.index`.
     """
     found: dict[str, str] = {}
-    with opened(on, {"python": python}) as indexes:
+    with indexes_of(on, {"python": python}) as indexes:
         for index in indexes:
             for block in index.whole.blocks():
                 if name := callable_name(block):

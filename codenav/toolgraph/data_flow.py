@@ -28,7 +28,7 @@ def flows(exchanges: Sequence[Exchange], request: str) -> list[dict[str, int]]:
     It must be one that hardly occurs by chance, and not stand in the request, which may be where it is from. A value of
     an earlier call's arguments that the answer only repeats does not count.
     """
-    told = request.casefold()
+    asked = request.casefold()
     known: list[frozenset[str]] = []
     seen: set[str] = set()
     found: list[dict[str, int]] = []
@@ -38,7 +38,7 @@ def flows(exchanges: Sequence[Exchange], request: str) -> list[dict[str, int]]:
         for name, value in arguments.items():
             for text in _values(value):
                 own.add(text)
-                if len(text) < _TELLING or _PLAIN.fullmatch(text) or text in told or text in seen:
+                if len(text) < _TELLING or _PLAIN.fullmatch(text) or text in asked or text in seen:
                     continue
                 place = next((at for at in range(len(known) - 1, -1, -1) if text in known[at]), None)
                 if place is not None:

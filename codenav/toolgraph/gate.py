@@ -81,7 +81,7 @@ def measure(
         polling = Polling(teach(taught), Memory(taught, words))
         for number, (trace, called) in enumerate(judged):
             ids.add(trace.id)
-            first = scaled(search(trace.request))
+            first = scale(search(trace.request))
             requests.append(case(polling, trace, (), called, first, weights.requests))
             if trace.ordered and len(called) > 1:
                 # One step of each: those of an episode are much alike, and each costs time.
@@ -153,7 +153,7 @@ def quality(case: Case, weights: Weights) -> float:
     return gained / sum(1 / log2(place + 2) for place in range(min(PLACES, len(case.right))))
 
 
-def scaled(scores: Mapping[str, float]) -> dict[str, float]:
+def scale(scores: Mapping[str, float]) -> dict[str, float]:
     """Scores beside the best, as by `beside_best`, best first."""
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
     return dict(zip(ordered, beside_best([*ordered.values()]), strict=True))

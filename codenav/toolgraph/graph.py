@@ -195,7 +195,7 @@ class ToolGraph(Relations):
         for id in found.nodes:
             for key, edge in self.outgoing(id):
                 if key.target in found.nodes:
-                    found.put(key, edge)
+                    found.put(key, edge.copy())
         return found
 
     def update(self, other: ToolGraph) -> None:
@@ -217,7 +217,7 @@ class ToolGraph(Relations):
                 mine.score = mine.score if node.score is None else node.score
         for key, edge in other.edges.items():
             if key not in self.edges:
-                self.put(key, edge)
+                self.put(key, edge.copy())
 
     def merge(self, other: ToolGraph) -> None:
         """Add what another graph has learnt from other traces: counts add up, and no node or edge is doubled.
@@ -236,7 +236,7 @@ class ToolGraph(Relations):
         for key, edge in other.edges.items():
             there = self.edges.get(key)
             if there is None:
-                self.put(key, edge)
+                self.put(key, edge.copy())
                 continue
             there.score = _larger(there.score, edge.score)
             there.count += edge.count

@@ -1,4 +1,4 @@
-"""The memory of what answered requests before: the callables called for those most like a new one, and after what.
+"""Memory of solved requests: the callables that were called for those most like a new one, and after which.
 
 It weighs the k most similar verified episodes by a ridge regression on them alone (kernel ridge regression in the
 neighbourhood of the request). Ten episodes that say the same share one voice, and an episode that is hardly similar has
@@ -114,7 +114,7 @@ class Memory:
         return {name: Share(sum(weight for weight, _ in each), max(each)[1]) for name, each in voices.items()}
 
     def next_steps(self, request: str, calls: Sequence[str]) -> dict[str, Share]:
-        """What was called after the last of some calls, with how likely, by how similar the episode is."""
+        """The callables called after the last of some calls, with their shares, by the similarity of the episodes."""
         calls = [name for at, name in enumerate(calls) if not at or calls[at - 1] != name]
         steps = self._followed().get(calls[-1], ()) if calls else ()
         if not steps:

@@ -176,11 +176,7 @@ class Relations:
         return found
 
     def put(self, key: EdgeKey, edge: Edge) -> None:
-        """Put a copy of an edge in the place of the one that is there, if any. Both nodes exist."""
-        self.take(key, edge.copy())
-
-    def take(self, key: EdgeKey, edge: Edge) -> None:
-        """Put an edge itself in the place of the one that is there, if any. Both nodes exist."""
+        """Put an edge in the place of the one that is there, if any. Both nodes exist."""
         self.edges[key] = edge
         self._out[key.source][key] = self._in[key.target][key] = None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from codenav.core.blocks import Hit, Moved, Vote, beside_best
-from codenav.toolgraph.gate import Gate, scaled
+from codenav.toolgraph.gate import Gate, scale
 from codenav.toolgraph.graph import NodeKind, ToolGraph
 from codenav.toolgraph.memory import Memory
 from codenav.toolgraph.votes import OF_EPISODES, Casts, Polling, Shipped, Weights
@@ -17,9 +17,9 @@ SHIPPED = Shipped(Weights(episodes=1.6), Weights(steps=1.2, episodes=0.4, next=0
 ALONE = Shipped(Weights(rank=0.2), Weights(next=0.8, called=0.6))
 """Those of a graph without episodes: what they say better is left to it."""
 LEAST = 0.0005
-"""The share of a score below which a vote is not told."""
+"""The share of a score below which a vote is not named."""
 MOST = 10
-"""The callables to call next that are told, unless the caller wants others."""
+"""The callables to call next that are suggested, unless the caller wants others."""
 BROUGHT = 10
 """The most callables that come to the hits of a search though no word found them."""
 SURE = 0.02
@@ -48,18 +48,16 @@ class GraphRanker:
         memory: Memory | None = None,
         gate: Gate | None = None,
         weights: Shipped | None = None,
-        even: bool = False,
         free: Callable[[str, str], bool] = lambda request, query: True,
     ) -> None:
         """`names`: ids of nodes by the ids of the blocks that define them. `gate`: the votes that are off here.
 
-        `weights`: None for `SHIPPED`, or for `ALONE` if there is no episode to remember. `even`: all edges weigh the
-        same, so that what their weights are worth can be measured. `free`: of a request and a query, False if the query
-        names or filters, so that nothing comes to its hits.
+        `weights`: None for `SHIPPED`, or for `ALONE` if there is no episode to remember. `free`: of a request and a
+        query, False if the query names or filters, so that nothing comes to its hits.
         """
         self._names, self._free = names, free
         self._blocks: dict[str, str] = {}
-        self._polling = Polling(graph, memory, even=even)
+        self._polling = Polling(graph, memory)
         gate, weights = gate or Gate(), weights or (SHIPPED if memory else ALONE)
         self._of_requests = weights.requests.times(gate.of_requests)
         self._of_steps = weights.steps.times(gate.steps)
@@ -79,8 +77,8 @@ class GraphRanker:
         weights = self._weights(calls)
         casts = self._polling.cast(list(weights), request or query, calls, first, others=False)
         votes = [_votes(name, weights, casts) if name else () for name in names]
-        told = [score + sum(vote.weight for vote in each) for score, each in zip(scores, votes, strict=True)]
-        order = sorted(range(len(hits)), key=lambda place: (-told[place], place))
+        totals = [score + sum(vote.weight for vote in each) for score, each in zip(scores, votes, strict=True)]
+        order = sorted(range(len(hits)), key=lambda place: (-totals[place], place))
         if hits:
             by_episodes = [
                 score + sum(vote.weight for vote in each if vote.name in OF_EPISODES)
@@ -125,7 +123,7 @@ class GraphRanker:
             calls: what was called so far, in order.
             first: scores of callables in a search for the request, by name; what is in none may be suggested, too.
         """
-        scores = scaled(first or {})
+        scores = scale(first or {})
         weights = self._weights(calls, called=True)
         casts = self._polling.cast(list(weights), request, calls, scores)
         nodes = self._polling.graph.nodes

@@ -19,7 +19,7 @@ from codenav.core.protocols import Model
 from codenav.core.system.stored import Document
 from codenav.core.traces import Trace, callable_name
 from codenav.episodes.store import EpisodeStore
-from codenav.navigation.verbs import ReadingKeywords, opened
+from codenav.navigation.verbs import ReadingKeywords, indexes_of
 from codenav.retrieval import requests
 from codenav.retrieval.dense import files, making
 from codenav.retrieval.dense.block_vectors import text_of
@@ -104,7 +104,7 @@ def train_retriever(
     if name not in (EPISODES, DOCSTRINGS) and not Path(name).expanduser().is_file():
         raise NotFound(f"there is no file {name}", hint=f"{EPISODES}, {DOCSTRINGS}, or a file of traces")
     trained = Trained(str(folder))
-    with opened(on, reading) as indexes:
+    with indexes_of(on, reading) as indexes:
         trained.sources = [index.source.name for index in indexes]
         parts = _parts(name, indexes, trained, tell)
         if negatives is not None:
@@ -136,7 +136,7 @@ def _parts(
     if name == DOCSTRINGS:
         parts = [source.docstrings() for source in sources]
     else:
-        # Each line is told of once, not once for each source.
+        # Each line is left out once, not once for each source.
         reads = [source.read(_traces(name, source.index, _silent if at else tell)) for at, source in enumerate(sources)]
         parts = [_last(read.examples, tell) for read in reads]
         trained.unverified = reads[0].unverified
@@ -163,12 +163,12 @@ def _last(part: Examples, tell: Callable[[str], None]) -> Examples:
 def _left_out(trained: Trained) -> str:
     """The traces and episodes that nothing is learnt from, in words."""
     unknown = ", ".join([*trained.unknown][:3]) + ", …"[: 3 * (len(trained.unknown) > 3)]
-    told = [
+    reasons = [
         f"{trained.unverified} not verified" if trained.unverified else "",
         f"{trained.empty} without a request or a known call" if trained.empty else "",
         f"calls of {unknown}, which {'is' if len(trained.unknown) == 1 else 'are'} not there" if unknown else "",
     ]
-    return ", ".join(filter(None, told))
+    return ", ".join(filter(None, reasons))
 
 
 def _silent(text: str) -> None:

@@ -223,8 +223,8 @@ class Sampler:
         for name in line:
             taken = {resource: places[source] for resource, source in sorted(takes.get(name, {}).items())}
             calls.append(TracedCall(name, takes=taken))
-        told = repr([(call.name, dict(call.takes)) for call in calls])
-        id = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        text = repr([(call.name, dict(call.takes)) for call in calls])
+        id = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         return Trace(f"sample-{id}", tuple(calls), origin=SAMPLES, ordered=ordered)
 
 

@@ -15,22 +15,14 @@ from codenav.core.system.terminal_text import few
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 
-OUTGOING = {
-    EdgeKind.NEXT: "after it",
-    EdgeKind.RESOURCE: "gives, as the only one",
-    EdgeKind.WEAK_RESOURCE: "gives",
-    EdgeKind.MEMBER: "belongs to",
-    EdgeKind.CALL: "calls",
-    EdgeKind.SUBSTITUTE: "can be replaced by",
-}
-INCOMING = {
-    EdgeKind.NEXT: "before it",
-    EdgeKind.RESOURCE: "takes from it alone",
-    EdgeKind.WEAK_RESOURCE: "takes from",
-    EdgeKind.MEMBER: "members",
-    EdgeKind.CALL: "called by",
-    EdgeKind.SUBSTITUTE: "replaces",
-}
+OUTGOING, INCOMING = (
+    dict(zip(EdgeKind, words, strict=True))
+    for words in (
+        ("after it", "gives, as the only one", "gives", "belongs to", "calls", "can be replaced by"),
+        ("before it", "takes from it alone", "takes from", "members", "called by", "replaces"),
+    )
+)
+"""The relation of a node to the other end of an edge from it, and of one to it, by the kind of the edge."""
 ORDER = (
     "belongs to", "called by", "calls", "before it", "after it", "takes from it alone", "takes from",
     "gives, as the only one", "gives", "can be replaced by", "replaces", "members",
@@ -70,7 +62,7 @@ class NodeFacts(Document):
         )  # fmt: skip
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """The facts in one line, without the id."""
         if self.kind is not NodeKind.CALLABLE:
             return self.kind.value
@@ -103,14 +95,14 @@ class Relation(Document):
     digits: ClassVar[Mapping[str, int]] = {"weight": 4}
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """The edge in one line, without its relation."""
         text = f"{self.weight:.2f}  {self.id}" + (f"  ({self.resource})" if self.resource else "")
         if self.count:
             times = "once" if self.count == 1 else f"{self.count} times"
             several = len(self.origins) > 1
-            told = (f"{count} {origin}" if several else origin for origin, count in sorted(self.origins.items()))
-            text += f"  {times}: {', '.join(told)}"
+            origins = (f"{count} {origin}" if several else origin for origin, count in sorted(self.origins.items()))
+            text += f"  {times}: {', '.join(origins)}"
         return text + ("  by hand" if self.score is not None else "")
 
 
@@ -140,9 +132,9 @@ class Shown(Document):
             if self.most_used:
                 yield "most used:" if self.most_used[0].calls else "most edges:"
             for node in self.most_used:
-                yield f"  {node.id}  {node.told}"
+                yield f"  {node.id}  {node.line}"
             return
-        yield f"{self.node.id}  {self.node.told}"
+        yield f"{self.node.id}  {self.node.line}"
         if self.node.description:
             yield f"  {' '.join(self.node.description.split())[:300]}"
         shown = ""
@@ -150,7 +142,7 @@ class Shown(Document):
             if relation.relation != shown:
                 shown = relation.relation
                 yield f"{shown}:"
-            yield f"  {relation.told}"
+            yield f"  {relation.line}"
         if not self.relations:
             yield "no edges"
         if self.relations_left_out:
@@ -161,7 +153,7 @@ def show(graph: ToolGraph, around: str = "", *, limit: int = 10) -> Shown:
     """A graph in short, or the node of a name with its edges, at most `limit` of each relation.
 
     Raises:
-        NotFound, UsageError: as `named`.
+        NotFound, UsageError: as `node_named`.
     """
     nodes = Counter(node.kind.value for node in graph.nodes.values())
     edges = Counter(key.kind.value for key in graph.edges)
@@ -174,7 +166,7 @@ def show(graph: ToolGraph, around: str = "", *, limit: int = 10) -> Shown:
         ]
         used.sort(key=lambda node: (-node.calls, -tied[node.id], node.id))
         return Shown(*sizes, most_used=[NodeFacts.of(node) for node in used[:limit]])
-    node = named(graph, around)
+    node = node_named(graph, around)
     found = sorted(_relations(graph, node.id), key=lambda one: (ORDER.index(one.relation), -one.weight, one.id))
     seen: Counter[str] = Counter()
     kept = []
@@ -185,7 +177,7 @@ def show(graph: ToolGraph, around: str = "", *, limit: int = 10) -> Shown:
     return Shown(*sizes, node=NodeFacts.of(node), relations=kept, relations_left_out=len(found) - len(kept))
 
 
-def named(graph: ToolGraph, name: str) -> Node:
+def node_named(graph: ToolGraph, name: str) -> Node:
     """The node with that id, or the only one whose id ends with that name.
 
     Raises:

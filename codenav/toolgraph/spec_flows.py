@@ -59,7 +59,7 @@ def traces_of_spec(spec: ToolSpec, prefix: str) -> Iterator[Trace]:
                 yield Trace(f"{spec.name}:{group.name}:{number}", made, request, origin="specs")
 
 
-def belonging(spec: ToolSpec, prefix: str) -> Iterator[tuple[Node, Node]]:
+def memberships(spec: ToolSpec, prefix: str) -> Iterator[tuple[Node, Node]]:
     """The members of groups: operations of their groups, and groups, or what has none, of the specification.
 
     Groups have names with a stroke, `shop/orders`, since an operation may be called as one is.

@@ -181,7 +181,7 @@ def _add_edge(graph: ToolGraph, row: Any) -> None:
             raise LookupError(f"there is no node {end[:80]!r}")
     if key in graph.edges:
         raise ValueError(f"{key.source} to {key.target} is there twice")
-    graph.take(key, Edge(fields.get("score"), fields.get("count", 0), fields.get("origins", {})))
+    graph.put(key, Edge(fields.get("score"), fields.get("count", 0), fields.get("origins", {})))
 
 
 def _list_of(document: Mapping[str, Any], key: str) -> list[Any]:

@@ -16,7 +16,7 @@ from codenav.core.options import spelled
 from codenav.core.system.stored import Document
 from codenav.core.traces import SAMPLES, Trace
 from codenav.episodes.store import EpisodeStore
-from codenav.navigation.verbs import ReadingKeywords, opened
+from codenav.navigation.verbs import ReadingKeywords, indexes_of
 from codenav.retrieval.source_index import On, SourceIndex
 from codenav.toolgraph.beside import measure_votes
 from codenav.toolgraph.callables import CallableNames, links_of
@@ -36,7 +36,7 @@ from codenav.toolgraph.learning import (
     settle_all,
     was_read,
 )
-from codenav.toolgraph.spec_flows import Flow, belonging, flows_of_spec, traces_of_spec
+from codenav.toolgraph.spec_flows import Flow, flows_of_spec, memberships, traces_of_spec
 from codenav.toolgraph.trace_files import read_traces
 from codenav.tools import weights
 from codenav.tools.state_files import read_spec_of, read_summary
@@ -177,7 +177,7 @@ class Teacher:
             for trace in traces_of_spec(spec, f"{spec.name}."):
                 learn(graph, trace)
                 self.taught.examples += 1
-            for member, group in belonging(spec, f"{spec.name}."):
+            for member, group in memberships(spec, f"{spec.name}."):
                 learn_membership(graph, member, group)
             checks = weights.read(state)
             for name, path in paths.items():
@@ -270,7 +270,7 @@ def teach(
             raise NotFound(f"there is no file {file}", hint="a source that ends like one: name its folder")
     code = [name for name in names if name != EPISODES and not name.lower().endswith(ENDINGS)]
     reads_code = bool(code) or not names
-    with opened([on, *code], reading) as indexes:
+    with indexes_of([on, *code], reading) as indexes:
         teacher = Teacher(indexes[0], tell=tell)
         if files:
             teacher.files(files, forgetting=forgetting)

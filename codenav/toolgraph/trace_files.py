@@ -42,7 +42,7 @@ class _Unsound(ValueError):
 def read_traces(path: Path, tell: Tell) -> Iterator[Trace]:
     """The traces of a file: one a line in the form of `Trace.to_dict`, or one answer tree, or one tree a line.
 
-    A line that is no trace is left out and told. Not more than one line is held in memory.
+    A line that is no trace is left out, and `tell` gets the reason. Not more than one line is held in memory.
 
     Raises:
         NotFound: the file cannot be read.
@@ -50,18 +50,18 @@ def read_traces(path: Path, tell: Tell) -> Iterator[Trace]:
     try:
         with open(path, "rb") as file:
             if (tree := _whole_tree(file)) is not None:
-                yield from _told(partial(trace_of_tree, tree, path.stem), 1, tell)
+                yield from _sound(partial(trace_of_tree, tree, path.stem), 1, tell)
                 return
             for number, line in _lines(file):
                 if line is None:
                     tell(number, f"it is longer than {LONGEST_LINE // 2**20} MB")
                 elif line.strip():
-                    yield from _told(partial(_trace, line, path.stem, number), number, tell)
+                    yield from _sound(partial(_trace, line, path.stem, number), number, tell)
     except OSError as error:
         raise NotFound(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
 
 
-def _told(make: Callable[[], Trace | None], number: int, tell: Tell) -> Iterator[Trace]:
+def _sound(make: Callable[[], Trace | None], number: int, tell: Tell) -> Iterator[Trace]:
     try:
         trace = make()
     except _Unsound as fault:
@@ -198,9 +198,9 @@ def trace_of_tree(data: Mapping[str, Any], id: str) -> Trace | None:
     The cleaning of the thesis that learns a tool graph from these trees: those that gave up are dropped, nodes that
     were pruned or whose `error` is not empty are left out, and what is left on the way to the answer is one line.
     """
-    told = data["answer_generation"]
-    told = told if isinstance(told, dict) else {}
-    if str(told.get("finish_type") or "give_answer") != "give_answer":
+    generated = data["answer_generation"]
+    generated = generated if isinstance(generated, dict) else {}
+    if str(generated.get("finish_type") or "give_answer") != "give_answer":
         return None
     way = _way(data["tree"].get("tree") or data["tree"])
     if way is None:
@@ -217,7 +217,7 @@ def trace_of_tree(data: Mapping[str, Any], id: str) -> Trace | None:
         names.append(name)
         arguments = _parsed(inputs.get("description"))
         exchanges.append(Exchange(arguments if isinstance(arguments, dict) else {}, _response(answer)))
-    request = _request(told)
+    request = _request(generated)
     takes = flows(exchanges, request)
     calls = tuple(TracedCall(name, takes=flow) for name, flow in zip(names, takes, strict=True))
     return Trace(id, calls, request)
@@ -249,9 +249,9 @@ def _answers(way: Sequence[Mapping[str, Any]]) -> bool:
     return "give_answer" in str(said)
 
 
-def _request(told: Mapping[str, Any]) -> str:
-    asked = (one.get("content") for one in _messages(told.get("train_messages")) if one.get("role") == "user")
-    found = next((text for text in (told.get("query"), *asked) if isinstance(text, str)), "")
+def _request(generated: Mapping[str, Any]) -> str:
+    asked = (one.get("content") for one in _messages(generated.get("train_messages")) if one.get("role") == "user")
+    found = next((text for text in (generated.get("query"), *asked) if isinstance(text, str)), "")
     return found.strip().removesuffix("Begin!").strip()
 
 

@@ -13,20 +13,6 @@ from codenav.core.system.terminal_text import flattened
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 from codenav.toolgraph.memory import Memory
 
-RESTART = 0.5
-"""The chance that a walk starts anew. With 1/2 it is two steps long on the mean."""
-ENOUGH = 1e-3
-"""The part of all walks below which it is not followed where they go from a node."""
-MOST_PUSHES = 60
-"""The most nodes from which walks are followed: what bounds the time, whatever the size of the graph."""
-MOST_WAYS = 30
-"""The most ways that are followed from a node, the heaviest."""
-KINDS = (EdgeKind.NEXT, EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE)
-
-Ways = Sequence[tuple[str, float]]
-"""Nodes with the share of the walks that go there."""
-
-
 USABILITY, NEXT, RESOURCE, RANK, EPISODES, STEPS = "usability", "next", "resource", "rank", "episodes", "steps"
 CALLED = "called"
 """The vote against what was called already, among the callables to call next."""
@@ -42,6 +28,18 @@ WEAK = 0.5
 """The weight of a resource that others give, too, next to one that nobody else gives."""
 QUOTED = 60
 """The most characters of a request that are quoted as a reason."""
+RESTART = 0.5
+"""The chance that a walk starts anew. With 1/2 it is two steps long on the mean."""
+ENOUGH = 1e-3
+"""The part of all walks below which it is not followed where they go from a node."""
+MOST_PUSHES = 60
+"""The most nodes from which walks are followed: what bounds the time, whatever the size of the graph."""
+MOST_WAYS = 30
+"""The most ways that are followed from a node, the heaviest."""
+KINDS = (EdgeKind.NEXT, EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE)
+
+Ways = Sequence[tuple[str, float]]
+"""Nodes with the share of the walks that go there."""
 
 
 class Cast(NamedTuple):
@@ -91,12 +89,11 @@ class Shipped:
 class Polling:
     """The votes of a graph and a memory."""
 
-    def __init__(self, graph: ToolGraph, memory: Memory | None = None, *, even: bool = False) -> None:
-        """`even`: all edges weigh the same, which is there to be measured."""
+    def __init__(self, graph: ToolGraph, memory: Memory | None = None) -> None:
+        """`graph` stays as it is meanwhile."""
         self.graph, self.memory = graph, memory
-        self._even = even
-        self._ways = WaysOf(graph, even=even)
-        self._after: dict[str, dict[str, float]] = {}
+        self._weigh = graph.weighing()
+        self._ways = WaysOf(graph)
         self._quotes: dict[int, str] = {}
 
     def cast(
@@ -164,27 +161,14 @@ class Polling:
     def _next(self, calls: Sequence[str]) -> Casts:
         if not calls:
             return {}
-        last = calls[-1]
-        return {name: Cast(share, f"after {last}") for name, share in self._follows(last).items()}
-
-    def _follows(self, id: str) -> dict[str, float]:
-        """The weights of the `next` edges from a node, as by `ToolGraph.weight`; kept, since a hub has many."""
-        found = self._after.get(id)
-        if found is None:
-            edges = [(key.target, edge) for key, edge in self.graph.outgoing(id, EdgeKind.NEXT)]
-            whole = 1 + (len(edges) if self._even else sum(edge.count for _, edge in edges))
-            found = self._after[id] = {}
-            for target, edge in edges:
-                share = (1 if self._even else edge.count) / whole if edge.count else 1.0
-                found[target] = share if edge.score is None else edge.score
-        return found
+        edges = self.graph.outgoing(calls[-1], EdgeKind.NEXT)
+        return {key.target: Cast(self._weigh(key), f"after {calls[-1]}") for key, _ in edges}
 
     def _resource(self, calls: Sequence[str]) -> Casts:
         found: dict[str, Cast] = {}
         for giver in dict.fromkeys(reversed(calls[-GIVERS:])):
             for key, _ in self.graph.outgoing(giver, EdgeKind.RESOURCE, EdgeKind.WEAK_RESOURCE):
-                weight = 1.0 if self._even else self.graph.weight(key)
-                value = weight * (WEAK if key.kind is EdgeKind.WEAK_RESOURCE else 1.0)
+                value = self._weigh(key) * (WEAK if key.kind is EdgeKind.WEAK_RESOURCE else 1.0)
                 if key.target not in found or found[key.target].value < value:
                     found[key.target] = Cast(value, f"takes {key.resource or 'what comes'} from {giver}")
         return found
@@ -234,24 +218,22 @@ def pagerank(start: Mapping[str, float], ways: Callable[[str], Ways]) -> dict[st
 class WaysOf:
     """The ways from the nodes of a graph, either way along its edges; each found once."""
 
-    def __init__(self, graph: ToolGraph, *, even: bool = False) -> None:
-        """`even`: all edges weigh the same."""
-        self._graph, self._even = graph, even
+    def __init__(self, graph: ToolGraph) -> None:
+        self._graph = graph
         self._found: dict[str, Ways] = {}
 
     def __call__(self, id: str) -> Ways:
         """The ways from a node."""
-        found = self._found.get(id)
-        if found is None:
-            found = self._found[id] = self._ways(id)
-        return found
+        if id not in self._found:
+            self._found[id] = self._ways(id)
+        return self._found[id]
 
     def _ways(self, id: str) -> Ways:
         graph, weights = self._graph, dict[str, float]()
         for edges, away in ((graph.outgoing(id, *KINDS), True), (graph.incoming(id, *KINDS), False)):
             for key, edge in edges:
                 other = key.target if away else key.source
-                amount = 1.0 if self._even else edge.count or (1.0 if edge.score is None else edge.score)
+                amount = edge.count or (1.0 if edge.score is None else edge.score)
                 if other != id and amount > 0:
                     weights[other] = weights.get(other, 0.0) + amount
         best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:MOST_WAYS]

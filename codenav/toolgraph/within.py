@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codenav.core.blocks import BlockKind, CodeBlock, IndexStats, SearchResult
 from codenav.core.errors import NotFound, UsageError
+from codenav.core.options import near_one
 from codenav.core.protocols import Index
 from codenav.core.system.terminal_text import few
 from codenav.retrieval.source_index import SourceIndex
@@ -19,7 +19,7 @@ from codenav.toolgraph.graph import ToolGraph
 
 FIRST = 4
 """The first search looks through this many times the hits that are wanted."""
-TOLD = 20
+NAMED = 20
 """Tools that are named in the description of the code base."""
 
 
@@ -51,9 +51,7 @@ class Within:
         known = [id for id in graph.nodes if graph.get_action(id)]
         for action in actions:
             if action not in known:
-                near = difflib.get_close_matches(action, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"its actions are {', '.join(known[:10]) or 'none'}"
-                raise NotFound(f"the graph has no action {action!r}", hint=hint)
+                raise NotFound(f"the graph has no action {action!r}", hint=near_one(action, known))
         tools, _ = graph.recommend_tools_actions(actions, self.threshold, self.hops)
         if not tools:
             raise UsageError(
@@ -96,7 +94,7 @@ class LimitedIndex:
         self._index.close()
 
 
-def limited(
+def limit_index(
     index: Index,
     indexes: Sequence[SourceIndex],
     tools: Sequence[str],
@@ -115,13 +113,13 @@ def limited(
     """
     links = [(source, links_of(source, GraphFolder.of(source.source).path)) for source in indexes]
     names = {id: name for _, of in links for id, name in of.items()}
-    found = matching(tools, names)
+    found = blocks_by_tool(tools, names)
     missing = [tool for tool in tools if not found[tool]]
     if missing:
         known = [CallableNames(of.values(), source) for source, of in links]
         for tool in missing:
             others = {name for one in known if (name := one.name(tool))}
-            found[tool] = [id for ids in matching([*others], names).values() for id in ids]
+            found[tool] = [id for ids in blocks_by_tool([*others], names).values() for id in ids]
         missing = [tool for tool in missing if not found[tool]]
     if len(missing) == len(tools):
         raise UsageError(
@@ -133,12 +131,12 @@ def limited(
     return LimitedIndex(index, {id for ids in found.values() for id in ids})
 
 
-def told(tools: Sequence[str]) -> str:
+def limit_text(tools: Sequence[str]) -> str:
     """A sentence for the model, and for the record, on what searches find."""
-    return f"Searches find only what is of use at this stage: {few(tools, TOLD)}."
+    return f"Searches find only what is of use at this stage: {few(tools, NAMED)}."
 
 
-def matching(tools: Sequence[str], names: Mapping[str, str]) -> dict[str, list[str]]:
+def blocks_by_tool(tools: Sequence[str], names: Mapping[str, str]) -> dict[str, list[str]]:
     """The blocks of each tool, by the names of callables by block id."""
     wanted = set(tools)
     meant: dict[str, set[str]] = {tool: {tool} for tool in tools}

@@ -10,7 +10,7 @@ import pytest
 
 from codenav.core.errors import StorageFull, UsageError
 from codenav.core.traces import Trace, TracedCall
-from codenav.toolgraph.beside import forget_episodes, joined
+from codenav.toolgraph.beside import forget_episodes, merge
 from codenav.toolgraph.folders import GraphFolder, Learnt, graphs_dir
 
 
@@ -132,10 +132,10 @@ def test_an_episode_that_taught_two_graphs_counts_once_in_both_together() -> Non
         return found
 
     both = trace("2", "a.f", "b.g")
-    together = joined([learnt(trace("1", "a.f"), both), learnt(both, trace("3", "b.g"))])
+    together = merge([learnt(trace("1", "a.f"), both), learnt(both, trace("3", "b.g"))])
     assert together.graph == learnt(trace("1", "a.f"), both, trace("3", "b.g")).graph
     assert list(together.traces) == ["episodes:1", "episodes:2", "episodes:3"]
-    assert not joined([]).graph.nodes
+    assert not merge([]).graph.nodes
 
 
 def test_forgetting_takes_an_episode_out_of_every_graph() -> None:

@@ -11,7 +11,7 @@ import codenav
 from codenav.core.blocks import CodeBlock, Hit, SearchResult
 from codenav.core.traces import Trace, TracedCall
 from codenav.retrieval.source_index import SourceIndex
-from codenav.toolgraph.beside import Graphs, joined, measure_votes
+from codenav.toolgraph.beside import Graphs, measure_votes, merge
 from codenav.toolgraph.callables import links_of
 from codenav.toolgraph.folders import GraphFolder, Learnt
 from codenav.toolgraph.gate import LEAST_CASES, Gate
@@ -131,7 +131,7 @@ def test_several_sources_are_ranked_together_and_an_episode_on_both_counts_once(
         assert ranking
         found = SearchResult("tree fruit", [*index.search("tree fruit", limit=100), *kitchen.search("fruit")])
         assert next(hit.name for hit in ranking.ranked(found, kitchen, shown=1)) == "bake"
-        together = joined([GraphFolder.of(one.source).read() for one in (index, kitchen)])
+        together = merge([GraphFolder.of(one.source).read() for one in (index, kitchen)])
         assert together.graph.nodes["kitchen.bake"].successes == 3
         assert len(together.traces) == 3
         assert graphs.ranker() is ranking.ranker, "what did not change is not read again"

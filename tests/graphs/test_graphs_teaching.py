@@ -15,7 +15,7 @@ from codenav.core.config import episodes_dir
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.events import RunEnded, RunStarted, Status
 from codenav.core.traces import Trace, TracedCall
-from codenav.navigation.verbs import opened
+from codenav.navigation.verbs import indexes_of
 from codenav.toolgraph.callables import CallableNames
 from codenav.toolgraph.folders import GraphFolder, graphs_dir
 from codenav.toolgraph.graph import ToolGraph
@@ -113,7 +113,7 @@ def test_a_tool_set_teaches_what_belongs_together_and_what_checks_found() -> Non
     assert {node.id: node.check for node in found.nodes.values() if node.check < 1} == {"mug_shop.delete_order": 0.83}
     teach(tools)
     assert graph() == found
-    with opened(tools, {"refresh": False}) as [index]:
+    with indexes_of(tools, {"refresh": False}) as [index]:
         assert index.source.tools
         weights.save(index.source.tools, {})
         teach(index)

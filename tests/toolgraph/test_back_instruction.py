@@ -16,7 +16,7 @@ from codenav.agents.models import ChatModel
 from codenav.core.errors import ModelFailed, ModelRefused, ModelUnreachable
 from codenav.core.traces import Trace
 from codenav.toolgraph import storage
-from codenav.toolgraph.back_instruction import Asked, BackInstruction
+from codenav.toolgraph.back_instruction import BackInstruction, WrittenRequest
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
 from codenav.toolgraph.sampling import Sampler, Shape
 
@@ -55,7 +55,7 @@ def answered(written: Callable[[str], object], rated: object = RATINGS) -> Calla
 
 def asked(
     script: Script, *, size: int = 2, count: int = 1, timeout: float = 20.0
-) -> tuple[list[Asked], BackInstruction]:
+) -> tuple[list[WrittenRequest], BackInstruction]:
     with ChatServer(script) as server:
         model = ChatModel("test-model", base_url=server.url)
         writer = BackInstruction(model, lambda name: f"Text of {name}.", timeout=timeout)

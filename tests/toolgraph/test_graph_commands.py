@@ -15,7 +15,7 @@ from codenav.core.blocks import CodeBlock
 from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph import storage
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
-from codenav.toolgraph.within import Within, limited, matching
+from codenav.toolgraph.within import Within, blocks_by_tool, limit_index
 
 ACTIONS = """
 actions:
@@ -138,10 +138,10 @@ def test_what_is_wrong_is_one_line_with_what_to_do(
 
 def test_a_tool_is_found_by_its_name_its_end_and_what_it_holds() -> None:
     names = {"1": "shop.orders.create", "2": "shop.orders.Cart", "3": "shop.orders.Cart.add", "4": "mail.create"}
-    assert matching(["shop.orders.create"], names) == {"shop.orders.create": ["1"]}
-    assert matching(["orders.Cart", "create"], names) == {"orders.Cart": ["2", "3"], "create": ["1", "4"]}
-    assert matching(["add"], {"1": "a.add", "2": "b.a.add"}) == {"add": ["1", "2"]}
-    assert matching(["shop.orders", "reate"], names) == {"shop.orders": ["1", "2", "3"], "reate": []}
+    assert blocks_by_tool(["shop.orders.create"], names) == {"shop.orders.create": ["1"]}
+    assert blocks_by_tool(["orders.Cart", "create"], names) == {"orders.Cart": ["2", "3"], "create": ["1", "4"]}
+    assert blocks_by_tool(["add"], {"1": "a.add", "2": "b.a.add"}) == {"add": ["1", "2"]}
+    assert blocks_by_tool(["shop.orders", "reate"], names) == {"shop.orders": ["1", "2", "3"], "reate": []}
 
 
 def test_a_run_within_an_action_finds_what_is_recommended(repository: Path, actions: Path, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path,
 
 def test_a_limited_index_counts_and_gives_what_may_be_found(repository: Path) -> None:
     with library.index(repository) as index:
-        part = limited(index, [index], ["shapes.Box"])
+        part = limit_index(index, [index], ["shapes.Box"])
         assert [block.qualname for block in part.blocks()] == ["Box", "Box.volume"]
         found = part.search("area", limit=1)
         assert (len(found), found.total) == (1, 2)
@@ -204,14 +204,14 @@ def test_a_tool_may_be_named_as_it_is_imported_or_as_its_specification_has_it(tm
     (shop / "more.py").write_text("def fill(x): ...\n")
     told: list[str] = []
     with library.index(tmp_path / "code") as index:
-        part = limited(index, [index], ["shop.Box", "shop.fill", "shop.no"], tell=told.append)
+        part = limit_index(index, [index], ["shop.Box", "shop.fill", "shop.no"], tell=told.append)
         assert {(block.path, block.qualname) for block in part.blocks()} == {
             ("shop/boxes.py", name) for name in ("Box", "Box.put", "fill")
         }  # fmt: skip
     assert told == ["not in the sources, of the tools that are recommended: shop.no"]
     spec = Path(__file__).parents[1] / "data" / "tools" / "shop.yaml"
     with library.index(f"openapi:{spec}") as index:
-        [block] = limited(index, [index], ["createOrder"]).blocks()
+        [block] = limit_index(index, [index], ["createOrder"]).blocks()
         assert block.name == "create_order"
 
 

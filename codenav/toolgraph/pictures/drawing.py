@@ -71,7 +71,7 @@ def shapes(scene: Scene) -> Iterator[str]:
 
 
 def _shape(number: int, mark: Mark, colour: str) -> str:
-    title = f"<title>{text(mark.id)}: {text(mark.told)}</title>"
+    title = f"<title>{text(mark.id)}: {text(mark.facts)}</title>"
     if mark.square:
         side = 2 * mark.radius
         return (

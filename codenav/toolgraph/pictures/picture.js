@@ -134,7 +134,7 @@
   };
   const tell = (place) => {
     const node = nodes[place];
-    panel.replaceChildren(element("h2", {}, ...whole(node.id)), element("p", { textContent: node.told }));
+    panel.replaceChildren(element("h2", {}, ...whole(node.id)), element("p", { textContent: node.facts }));
     if (node.description) panel.append(element("p", { textContent: node.description }));
     for (const [end, other, way] of [["source", "target", "out"], ["target", "source", "in"]]) {
       for (const [kind, { names }] of Object.entries(kinds)) {

@@ -15,10 +15,10 @@ from codenav.core.system.terminal_text import neutral
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKey, EdgeKind, NodeKind
 from codenav.toolgraph.pictures.layout import place
-from codenav.toolgraph.showing import NodeFacts, named
+from codenav.toolgraph.showing import NodeFacts, node_named
 
 MOST_NODES = 500
-"""Default of the nodes in a picture. More are no longer told apart on a screen."""
+"""Default of the nodes in a picture. A screen has no room for more."""
 HEAVIEST = 4
 """The most edges that leave one node in a picture, of one kind."""
 EDGES_A_NODE = 2
@@ -80,7 +80,7 @@ class Mark:
     """True for actions."""
     importance: float
     """The order in which labels get room."""
-    told: str
+    facts: str
     """Its use, in a line."""
     description: str
 
@@ -137,9 +137,9 @@ def scene_of(graph: ToolGraph, title: str, *, around: str = "", hops: int = 1, m
         most: the most nodes.
 
     Raises:
-        NotFound, UsageError: as `showing.named`, or there is nothing to draw.
+        NotFound, UsageError: as `showing.node_named`, or there is nothing to draw.
     """
-    near = _near(graph, named(graph, around).id, hops) if around else graph.nodes
+    near = _near(graph, node_named(graph, around).id, hops) if around else graph.nodes
     ids = [id for id in near if graph.nodes[id].kind in (NodeKind.CALLABLE, NodeKind.ACTION)]
     if not ids:
         raise UsageError("the graph has nothing to draw: no callables and no actions", hint="codenav graph learn")
@@ -167,13 +167,13 @@ def scene_of(graph: ToolGraph, title: str, *, around: str = "", hops: int = 1, m
         Mark(
             neutral(id), neutral(cut(id.rpartition(".")[2] or id, LONGEST_LABEL)), round(float(x), 1),
             round(float(y), 1), round(radius, 1), group_of[names[id]], graph.nodes[id].kind is NodeKind.ACTION,
-            round(importance[id], 3), NodeFacts.of(graph.nodes[id]).told,
+            round(importance[id], 3), NodeFacts.of(graph.nodes[id]).line,
             neutral(graph.nodes[id].description)[:DESCRIPTION],
         )
         for id, radius, (x, y) in zip(chosen, radii, places, strict=True)
     ]  # fmt: skip
     lines = [
-        Line(key.kind, number[key.source], number[key.target], round(weights[key], 3), _told(graph, key))
+        Line(key.kind, number[key.source], number[key.target], round(weights[key], 3), _edge_text(graph, key))
         for key in sorted(keys, key=lambda key: weights[key])
     ]
     # Labels lie beside nodes, at either side.
@@ -258,7 +258,7 @@ def _near(graph: ToolGraph, id: str, hops: int) -> list[str]:
 
 
 def _importance(graph: ToolGraph, id: str) -> float:
-    """How much a node is used, and how much leads to it and from it."""
+    """The use of a node, and the number of edges to it and from it, each as a logarithm."""
     edges = [edge for _, edge in (*graph.outgoing(id), *graph.incoming(id))]
     return math.log1p(graph.nodes[id].calls) + math.log1p(sum(max(1, edge.count) for edge in edges))
 
@@ -282,7 +282,7 @@ def _heaviest(
     return drawn, total - len(drawn)
 
 
-def _told(graph: ToolGraph, key: EdgeKey) -> str:
+def _edge_text(graph: ToolGraph, key: EdgeKey) -> str:
     count = graph.edges[key].count
     return neutral(" ".join(part for part in (key.resource, f"{count} times" if count > 1 else "") if part))
 
