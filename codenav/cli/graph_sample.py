@@ -90,7 +90,8 @@ def command(
     shape = Shape(kind)
     sizes = sizes or (range(1, 2) if shape is Shape.NODE else range(2, 6))
     graph, name = graph_of(source, path, python)
-    drawn = Sampler(graph, seed=seed).draw(shape, sizes)
+    sampler = Sampler(graph, seed=seed)
+    drawn = sampler.draw(shape, sizes)
     if model is None:
         made = shown = _print(trace.to_dict() for trace in itertools.islice(drawn, count))
     else:
@@ -111,9 +112,12 @@ def command(
     if not made:
         raise ModelFailed(f"{model} wrote a request for none of {counted(shown, 'sub-graph')}", hint="another --model")
     if made < count:
-        why = f"no other {what} was found in the graph"
         if shown >= DRAWS * count:
             why = "five are shown to a model for each one, and no more"
+        elif sampler.complete:
+            why = f"the graph has no other {what}"
+        else:
+            why = f"a search through the graph found no other {what} in its time"
         say(f"Note: {made} of {count}: {why}.", err=True)
 
 

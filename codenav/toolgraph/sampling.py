@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -16,8 +16,10 @@ from codenav.toolgraph.nodes import RESOURCES
 
 SIZES = (1, 5)
 """The least and most callables of a sample (the test sets of tool-graph planning: n = 1 to 5)."""
-MISSES = 1_000
-"""Draws of a size one after another that give nothing new, after which it is over."""
+MISSES = 100
+"""Draws one after another that give nothing new, after which the samples that are left are gone through."""
+STEPS = 200_000
+"""Steps of going through what is left, a second or two."""
 Wiring = frozenset[EdgeKey]
 T = TypeVar("T")
 
@@ -31,6 +33,13 @@ class Shape(StrEnum):
     """Callables each of which is called after the one before it, or takes its result."""
     DAG = "dag"
     """Callables that take each other's results, directly or by way of others of the sample."""
+
+
+class Sample(NamedTuple):
+    """A sample, and what it has in common with those that are the same."""
+
+    key: Hashable
+    trace: Trace
 
 
 class Step(NamedTuple):
@@ -50,8 +59,11 @@ class _Urn(Generic[T]):
 class Sampler:
     """A source of different samples of a graph. The same graph and seed give the same samples."""
 
-    def __init__(self, graph: ToolGraph, *, seed: int = 0) -> None:
-        self._graph, self._random = graph, random.Random(seed)
+    def __init__(self, graph: ToolGraph, *, seed: int = 0, steps: int = STEPS) -> None:
+        """`steps`: the most steps of going through the samples that chance did not draw, of each size."""
+        self._graph, self._random, self._most = graph, random.Random(seed), steps
+        self.complete = True
+        """False if a search for what is left was given up, so that there may be more samples than were drawn."""
         # As of each node's last use: the same file gives the same samples next year.
         weights = {id: node.usability() for id, node in graph.nodes.items() if node.kind is NodeKind.CALLABLE}
         self._nodes = {id: weight for id, weight in sorted(weights.items()) if weight > 0}
@@ -63,11 +75,9 @@ class Sampler:
         for key in self._weights:
             if key.kind in RESOURCES and key.resource:
                 self._gifts.setdefault((key.source, key.target), []).append(key)
-        ends = {end for pair in self._gifts for end in pair}
-        self._ends = _Urn({id: weight for id, weight in self._nodes.items() if id in ends})
 
     def draw(self, shape: Shape, sizes: Sequence[int]) -> Iterator[Trace]:
-        """Yield different samples, each of a size drawn from `sizes`, until chance finds no more of them.
+        """Yield different samples, each of a size drawn from `sizes`, until there are no more.
 
         What is likely comes first: nodes are drawn by their usability, edges by their weight, those of no weight never.
 
@@ -86,29 +96,44 @@ class Sampler:
                 yield sample
 
     def _different(self, shape: Shape, size: int) -> Iterator[Trace]:
-        """Different samples of one size, until nothing new is drawn any more."""
+        """Different samples of one size: drawn at random, and when that finds nothing new, whatever else there is."""
+        drawn = (self._drawn(shape, size) for _ in itertools.count())
         seen: set[Hashable] = set()
         misses = 0
         while misses < MISSES and self._nodes:
-            names, wiring = self._drawn(shape, size)
-            key: Hashable = tuple(names) if shape is Shape.CHAIN else frozenset(names)
+            found = next(drawn)
             misses += 1
-            if len(names) == size and key not in seen:
+            if found is not None and found.key not in seen:
                 misses = 0
-                seen.add(key)
-                yield self._sample(shape, names, wiring)
+                seen.add(found.key)
+                yield found.trace
+        for sample in self._all(shape, size):
+            if sample.key not in seen:
+                seen.add(sample.key)
+                yield sample.trace
 
-    def _drawn(self, shape: Shape, size: int) -> tuple[Collection[str], Wiring]:
-        """Callables, and for a DAG the edges between them; of another number if chance found no way on."""
-        if shape is Shape.DAG:
-            return self._grown(size)
-        return (self._some(size) if shape is Shape.NODE else self._walk(size)), frozenset()
-
-    def _sample(self, shape: Shape, names: Collection[str], wiring: Wiring) -> Trace:
+    def _drawn(self, shape: Shape, size: int) -> Sample | None:
         if shape is Shape.NODE:
-            return self._trace(sorted(names), {}, ordered=False)
-        line, takes = self._sorted(names, wiring) if shape is Shape.DAG else ([*names], self._wired([*names]))
-        return self._trace(line, takes, ordered=True)
+            return self._set(self._some(size))
+        if shape is Shape.CHAIN:
+            return self._line(self._walk(size))
+        return self._dag(*self._grown(size), size)
+
+    def _all(self, shape: Shape, size: int) -> Iterator[Sample]:
+        """All samples of a size in some order, as far as the steps go; one may come several times."""
+        found: Iterator[Sample | None]
+        if shape is Shape.NODE:
+            found = map(self._set, itertools.combinations(self._shuffled(self._nodes), size))
+        elif shape is Shape.CHAIN:
+            found = map(self._line, self._lines(size))
+        else:
+            found = (self._dag(nodes, wiring, size) for nodes, wiring in self._wirings(size))
+        for number, one in enumerate(found):
+            if number >= self._most:
+                self.complete = False
+                return
+            if one is not None:
+                yield one
 
     # Nodes.
 
@@ -120,6 +145,9 @@ class Sampler:
         chosen = self._chosen(left)
         del left[chosen]
         return chosen
+
+    def _set(self, names: Sequence[str]) -> Sample | None:
+        return Sample(frozenset(names), self._trace(sorted(names), {}, ordered=False)) if names else None
 
     # Chains.
 
@@ -135,6 +163,21 @@ class Sampler:
             line.append(self._chosen(ways))
         return line
 
+    def _lines(self, size: int) -> Iterator[Sequence[str]]:
+        """All ways of a size through the graph, and what is no way: each step counts."""
+        begun: list[tuple[str, ...]] = [(id,) for id in self._shuffled(self._nodes)]
+        while begun:
+            line = begun.pop()
+            if len(line) == size:
+                yield line
+                continue
+            yield ()
+            ways = [step.target for step in self._steps.get(line[-1], ()) if step.target not in line]
+            begun += [(*line, target) for target in self._shuffled(ways)]
+
+    def _line(self, line: Sequence[str]) -> Sample | None:
+        return Sample(tuple(line), self._trace(line, self._wired(line), ordered=True)) if line else None
+
     def _wired(self, line: Sequence[str]) -> dict[str, dict[str, str]]:
         """The calls from which each call of a line takes something, by the name of the resource."""
         takes: dict[str, dict[str, str]] = {}
@@ -147,10 +190,7 @@ class Sampler:
     # DAGs.
 
     def _grown(self, size: int) -> tuple[frozenset[str], Wiring]:
-        starts = self._every if size == 1 else self._ends
-        if not starts.items:
-            return frozenset(), frozenset()
-        nodes = frozenset((self._from(starts),))
+        nodes = frozenset((self._from(self._every),))
         wiring: Wiring = frozenset()
         while len(nodes) < size:
             edges = {key: self._weights[key] for key in self._next_edges(nodes, wiring)}
@@ -169,8 +209,23 @@ class Sampler:
                 if joins and key in self._weights and key.resource and (key.target, key.resource) not in taken:
                     yield key
 
-    def _sorted(self, nodes: Collection[str], wiring: Wiring) -> tuple[list[str], dict[str, dict[str, str]]]:
-        """The callables of a DAG, each behind those whose results it takes, and what it takes from whom."""
+    def _wirings(self, size: int) -> Iterator[tuple[frozenset[str], Wiring]]:
+        begun: list[tuple[frozenset[str], Wiring]] = [(frozenset((id,)), frozenset()) for id in self._nodes]
+        seen: set[Wiring] = set()
+        self._random.shuffle(begun)
+        while begun:
+            nodes, wiring = begun.pop()
+            yield nodes, wiring
+            if len(nodes) < size:
+                for key in self._shuffled(self._next_edges(nodes, wiring)):
+                    more = wiring | {key}
+                    if more not in seen:
+                        seen.add(more)
+                        begun.append((nodes | {key.source, key.target}, more))
+
+    def _dag(self, nodes: frozenset[str], wiring: Wiring, size: int) -> Sample | None:
+        if len(nodes) != size:
+            return None
         takes: dict[str, dict[str, str]] = {id: {} for id in nodes}
         for key in wiring:
             takes[key.target][key.resource] = key.source
@@ -179,9 +234,9 @@ class Sampler:
             if key.resource not in takes[key.target] and not _needs(key.source, key.target, takes):
                 takes[key.target][key.resource] = key.source
         line: list[str] = []
-        while len(line) < len(nodes):
+        while len(line) < size:
             line.append(min(id for id in nodes if id not in line and set(takes[id].values()) <= set(line)))
-        return line, takes
+        return Sample(nodes, self._trace(line, takes, ordered=True))
 
     # Edges and weights.
 
@@ -216,6 +271,11 @@ class Sampler:
 
     def _from(self, urn: _Urn[T]) -> T:
         return self._random.choices(urn.items, cum_weights=urn.sums)[0]
+
+    def _shuffled(self, items: Iterable[T]) -> list[T]:
+        listed = list(items)
+        self._random.shuffle(listed)
+        return listed
 
     def _trace(self, line: Sequence[str], takes: Mapping[str, Mapping[str, str]], *, ordered: bool) -> Trace:
         places = {name: place for place, name in enumerate(line)}
