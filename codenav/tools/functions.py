@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import UsageError
+from codenav.tools.addresses import is_url, origin, shown
 from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.documents import parse, read_file
-from codenav.tools.fetching import fetch, is_url, origin, shown
+from codenav.tools.fetching import fetch
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
 from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique

@@ -68,6 +68,6 @@ def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[
 
 
 def _placed(spec: ToolSpec, where: str, allow_private: bool) -> ToolSpec:
-    from codenav.tools.fetching import bare, is_url
+    from codenav.tools.addresses import bare, is_url
 
     return replace(spec, address=bare(where) if is_url(where) else "", allow_private=allow_private)

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from codenav.core.errors import UsageError
+from codenav.tools.addresses import bare, is_url, origin, shown
 from codenav.tools.documents import parse, read_file
-from codenav.tools.fetching import bare, fetch, is_url, origin, shown
+from codenav.tools.fetching import fetch
 
 MOST_DOCUMENTS = 10_000
 """Documents that one may refer to. DigitalOcean's has 2,500."""

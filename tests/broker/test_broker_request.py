@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from codenav.tools.addresses import origin
 from codenav.tools.broker import request as request_module
-from codenav.tools.broker.request import Unsendable, build, origin
+from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.model import Body, Operation, Parameter
 
 SERVER = "https://api.example.com/v1/"

@@ -11,8 +11,9 @@ import pytest
 from document_server import DocumentServer, Page, endless, trickle
 
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
-from codenav.tools import fetching
-from codenav.tools.fetching import fetch, is_private, is_same, origin, shown
+from codenav.tools import addresses, fetching
+from codenav.tools.addresses import is_private, is_same, origin, shown
+from codenav.tools.fetching import fetch
 
 UNSIGNED = Path(__file__).parents[1] / "models" / "unsigned.pem"
 
@@ -36,9 +37,7 @@ def test_a_document() -> None:
         (Page(status=403), Unavailable, "is denied: the server says 403", "download"),
         (Page(status=404), NotFound, "does not exist: the server says 404", "check the address"),
         (Page(status=410), NotFound, "does not exist: the server says 410", "check the address"),
-        (Page(status=429, headers={"Retry-After": "7"}), Unavailable, "the server says 429", "wait for 7 seconds"),
-        (Page(status=429), Unavailable, "is at its limit of requests", "wait and try again"),
-        (Page(status=500), Unavailable, "has an error: it says 500", "try again later"),
+        (Page(status=429, headers={"Retry-After": "70"}), Unavailable, "the server says 429", "wait for 70 seconds"),
         (Page(status=503), Unavailable, "has an error: it says 503", "try again later"),
         (Page(status=204), Unavailable, "has no document: the server says 204", "check the address"),
         (Page(status=302), Unavailable, "has no document: the server says 302", "check the address"),
@@ -58,7 +57,7 @@ def test_nothing_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(Unavailable, match=f"nothing answers at http://127.0.0.1:{port}/a: connection refused"):
+    with pytest.raises(Unavailable, match=rf":{port}/a was not read: cannot reach .* refused"):
         typed(f"http://127.0.0.1:{port}/a")
 
 
@@ -67,7 +66,7 @@ def test_a_server_that_hangs_up() -> None:
         raise OSError
 
     page = Page(dawdle=nothing, headers={"Content-Length": "100"})
-    with DocumentServer({"/": page}) as server, pytest.raises(Unavailable, match="did not answer properly"):
+    with DocumentServer({"/": page}) as server, pytest.raises(Unavailable, match=r"the connection to .* broke off"):
         typed(server.url("/"))
 
 
@@ -75,21 +74,21 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "LARGEST", 1 << 20)
     monkeypatch.setattr(fetching, "SECONDS", 0.3)
     with DocumentServer({"/large": Page(dawdle=endless), "/slow": Page(dawdle=trickle)}) as server:
-        with pytest.raises(Unavailable, match=r"did not end within 0\.3 seconds"):
+        with pytest.raises(Unavailable, match=r"no whole answer from .* within the time of the call"):
             typed(server.url("/slow"))
         monkeypatch.setattr(fetching, "SECONDS", 60.0)
-        with pytest.raises(UsageError, match="is larger than 1 MiB"):
+        with pytest.raises(Unavailable, match="has over 1 MiB and was cut off"):
             typed(server.url("/large"))
 
 
 def test_a_certificate_that_nobody_signed() -> None:
     with DocumentServer({"/": "a: 1"}, UNSIGNED) as server:
-        with pytest.raises(Unavailable, match=r"the certificate of https://localhost:.* is not accepted") as caught:
+        with pytest.raises(Unavailable, match=r"https://localhost:.* its certificate is not trusted") as caught:
             typed(server.url("/", "localhost"))
         assert "SSL_CERT_FILE" in caught.value.hint
-        with pytest.raises(Unavailable, match=r"did not answer properly|cannot be reached"):
+        with pytest.raises(Unavailable, match="was not read"):
             typed(f"http://localhost:{server.port}/")
-    with DocumentServer({"/": "a: 1"}) as plain, pytest.raises(Unavailable, match="no TLS with https://localhost"):
+    with DocumentServer({"/": "a: 1"}) as plain, pytest.raises(Unavailable, match=r"https://localhost.*TLS failed"):
         typed(f"https://localhost:{plain.port}/")
 
 
@@ -105,12 +104,12 @@ def test_a_name_is_verified_though_its_checked_address_is_connected_to(
     both.write_text((tmp_path / "cert").read_text() + (tmp_path / "key").read_text())
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
     # As if it were a public address, which no test can have.
-    monkeypatch.setattr(fetching, "is_private", lambda address: False)
-    monkeypatch.setattr(fetching, "addresses", lambda host, port: ["127.0.0.1"])
+    monkeypatch.setattr(addresses, "is_private", lambda address: False)
+    monkeypatch.setattr(addresses, "addresses", lambda host, port: ["127.0.0.1"])
     with DocumentServer({"/": "a: 1"}, both) as server:
         assert fetch(server.url("/", "localhost")).content == b"a: 1"
         assert server.seen == [("/", f"localhost:{server.port}")]
-        with pytest.raises(Unavailable, match=r"the certificate of https://other.example.* is not accepted"):
+        with pytest.raises(Unavailable, match=r"https://other.example.* its certificate is not trusted"):
             fetch(server.url("/", "other.example"))
 
 
@@ -129,7 +128,7 @@ def test_redirects_do_not_lead_into_the_private_network() -> None:
         elsewhere = Page(status=307, headers={"Location": inside.url("/")})
         own = Page(status=301, headers={"Location": "/found"})
         with DocumentServer({"/": elsewhere, "/own": own, "/found": "a: 1"}) as server:
-            with pytest.raises(UsageError, match=r"leads to .* is in a private network: refused"):
+            with pytest.raises(UsageError, match=r"leads there: .* is in a private network: refused"):
                 typed(server.url("/"))
             assert inside.seen == []
             found = typed(server.url("/own"))

@@ -122,7 +122,10 @@ def test_an_address_that_redirects_inside(tmp_path: Path) -> None:
             "/openapi.json": answering("/away"),
             "/away": Page(status=302, headers={"Location": inside.url("/secret")}),
         }
-        with DocumentServer(pages) as server, pytest.raises(UsageError, match=r"leads to .* private network: refused"):
+        with (
+            DocumentServer(pages) as server,
+            pytest.raises(UsageError, match=r"leads there: .* private network: refused"),
+        ):
             read_openapi(server.url())
         assert inside.seen == []
 

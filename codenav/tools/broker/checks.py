@@ -177,7 +177,7 @@ class _Tried:
     """True if the service is at fault, not what it was asked with."""
 
 
-def _try_server(http: Http, url: str, *, public: bool = False) -> _Tried:
+def _try_server(http: Http, url: str, *, public: bool) -> _Tried:
     """Ask a server for its base URL: any answer but a failure of its own will do. `public` as in `Http.send`."""
     began = time.monotonic()
     request = Request("GET", url, [("Accept", "*/*")], None)

@@ -1,7 +1,6 @@
 """The HTTP request of an operation with its arguments: method, URL, headers and body, as OpenAPI writes them.
 
-Pure, with the standard library alone and the syntax of Python 3.8: the broker uses this file, and stubs that people
-write to a folder ship it. Operations and schemes are the plain dicts of `codenav.tools.model`.
+Operations and schemes are the plain dicts of `codenav.tools.model`.
 
 Nothing in an argument reaches another place of the request than its own: in URLs and cookies values are
 percent-encoded, and what cannot be encoded (line ends in headers, `..` in a path) is refused.
@@ -86,13 +85,6 @@ def _built(
         headers.append(("Content-Type", _header("Content-Type", content_type)))
     whole = f"{url}?{'&'.join(query)}" if query else url
     return Request(operation["method"], whole, headers, body)
-
-
-def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a URL."""
-    parts = urlsplit(url)
-    scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower(), parts.port or {"https": 443}.get(scheme, 80)
 
 
 def _at(place: str, given: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote_plus, urljoin
 
 from codenav.core.options import ToolOptions
+from codenav.tools.addresses import is_own
 from codenav.tools.broker.flights import Failed, Flight, Refused
 from codenav.tools.broker.request import FORM, Request
 from codenav.tools.broker.transport import Http
-from codenav.tools.fetching import is_own
 from codenav.tools.model import Operation, Scheme, ToolSpec
 from codenav.tools.secret_names import check_names, written
 

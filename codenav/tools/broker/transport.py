@@ -9,7 +9,6 @@ import socket
 import ssl
 import threading
 import time
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,9 +21,9 @@ from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.options import ToolOptions
 from codenav.core.system.connection_faults import causes, reason_of
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
+from codenav.tools.addresses import at_address, origin, public_address
 from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
-from codenav.tools.broker.request import Request, origin
-from codenav.tools.fetching import at_address, public_address
+from codenav.tools.broker.request import Request
 
 ANSWER_BYTES = 8 << 20
 """Most bytes of an answer's body, unpacked."""
@@ -59,11 +58,12 @@ class Http:
         self._lock = threading.Lock()
 
     def send(
-        self, request: Request, flight: Flight, *, idempotent: bool, servers: Collection[str], public: bool = False
+        self, request: Request, flight: Flight, *, idempotent: bool, servers: Collection[str] | None, public: bool
     ) -> Answer:
-        """Send a request, and again where that is safe and may help. Redirects within `servers` are followed.
+        """Send a request, and again where that is safe and may help.
 
-        `public`: the host must not be in a private network.
+        `servers`: redirects within these are followed; with None a redirect is an answer. `public`: the host must not
+        be in a private network.
 
         Raises:
             Failed: no answer came within the time and bounds; the message says why.
@@ -71,7 +71,7 @@ class Http:
         """
         address = flight.run(lambda: _public_address(request.url)) if public else None
         idempotent = idempotent or request.method in SAFE
-        allowed = {origin(server) for server in servers}
+        allowed = {origin(server) for server in servers or ()}
         tries, redirects = 0, 0
         while True:
             tries += 1
@@ -88,7 +88,7 @@ class Http:
                 told = f"no whole answer from {where} within the time of the call{_doubt(sent, idempotent)}"
                 raise Failed(told, tries=tries) from None
             else:
-                target = _redirect(request, answer)
+                target = _redirect(request, answer) if servers is not None else None
                 if target is not None:
                     redirects += 1
                     request = _followed(request, answer, target, allowed, redirects, tries)
@@ -157,7 +157,9 @@ class Http:
             response = client.send(made, stream=True, follow_redirects=False)
             try:
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                body = b"".join(self._pieces(response, headers.get("content-encoding", ""), flight))
+                body = b"".join(self._pieces(response, flight))
+            except httpx2.DecodingError:
+                raise Failed("the answer says that it is packed, and is not", status=response.status_code) from None
             finally:
                 response.close()
             return Answer(response.status_code, headers, body, request.url)
@@ -177,32 +179,20 @@ class Http:
             why = reason_of(error) or flattened(str(error) or type(error).__name__, 200)
             raise _Lost(f"{what}: {why}", again=again) from None
 
-    def _pieces(self, response: httpx2.Response, encoding: str, flight: Flight) -> Iterator[bytes]:
+    def _pieces(self, response: httpx2.Response, flight: Flight) -> Iterator[bytes]:
         """Yield the body, unpacked. An answer that is too large is not read to its end."""
-        encoding = encoding.strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise Failed(
-                f"the answer is packed as {encoding[:30]}, which nobody asked for", status=response.status_code
-            )
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding not in ("", "identity") else None
         size = 0
-        for raw in response.iter_raw():
+        for piece in response.iter_bytes():
             if flight.stopped.is_set():
                 return
-            while raw:
-                try:
-                    piece = unpacker.decompress(raw, self._most + 1) if unpacker else raw
-                except zlib.error:
-                    raise Failed("the answer says that it is packed, and is not", status=response.status_code) from None
-                raw = unpacker.unconsumed_tail if unpacker else b""
-                size += len(piece)
-                if size > self._most:
-                    raise Failed(
-                        f"the answer (status {response.status_code}) has over {self._most / (1 << 20):g} MiB and was"
-                        " cut off; ask for less, by a limit, a page or fields",
-                        status=response.status_code,
-                    )
-                yield piece
+            size += len(piece)
+            if size > self._most:
+                raise Failed(
+                    f"the answer (status {response.status_code}) has over {self._most / (1 << 20):g} MiB and was"
+                    " cut off; ask for less, by a limit, a page or fields",
+                    status=response.status_code,
+                )
+            yield piece
 
 
 class _Lost(Exception):
@@ -253,7 +243,7 @@ def _followed(
     """Return the request that a redirect asks for. Raises Failed where it is not followed."""
     try:
         inside = origin(target) in allowed
-    except ValueError:
+    except UsageError:
         inside = False
     status = answer.status
     if not inside:
@@ -275,7 +265,7 @@ def _followed(
 
 def _public_address(url: str) -> str | None:
     try:
-        return public_address(url, url)
+        return public_address(url)
     except UsageError as error:
         raise Refused(f"{error}; --allow-private lets a specification name such a server, --server names one") from None
     except CodeNavError as error:

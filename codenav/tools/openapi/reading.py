@@ -9,7 +9,7 @@ from typing import Any
 
 from codenav.core.errors import UsageError
 from codenav.core.system.collecting import uncollected
-from codenav.tools.fetching import shown
+from codenav.tools.addresses import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.naming import identifier, package_name, unique

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from codenav.core.errors import UsageError
-from codenav.tools.fetching import bare, is_url, origin
+from codenav.tools.addresses import bare, is_url, origin
 from codenav.tools.openapi.context import Context, mapping_of
 from codenav.tools.references import Place
 
