@@ -8,8 +8,8 @@ from inspect import cleandoc
 from typing import Any
 
 from codenav.tools.model import Body, Effect, Parameter, Schema
-from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, unique
+from codenav.tools.schemas import OwnSchemas, fault_of
 from codenav.tools.types import resolved
 
 WHOLE = "body"
@@ -71,11 +71,11 @@ def effect_of(annotations: Mapping[str, Any]) -> Effect:
     return Effect.WRITE if annotations.get("destructiveHint") is False else Effect.DESTROY
 
 
-def result_of(schema: Any, where: str, table: MovedSchemas, *, key: str | None = None) -> Schema | None:
+def result_of(schema: Any, where: str, table: OwnSchemas, *, key: str | None = None) -> Schema | None:
     """Take over the schema of an answer, or of a key of it. One that is none is noted, and costs only itself."""
     if schema is None:
         return None
-    _, fault = MovedSchemas().checked(schema, where)
+    fault = fault_of(schema)
     if fault:
         table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
         return None

@@ -12,8 +12,8 @@ from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, 
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
-from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique
+from codenav.tools.schemas import OwnSchemas, fault_of
 from codenav.tools.toolset import is_toolset, read_toolset
 
 FORMATS = (
@@ -50,7 +50,7 @@ def spec_of_functions(document: Any, where: str) -> ToolSpec:
     items = _items(document)
     if not items:
         raise UsageError(f"{where} has no tools", hint=f"name {FORMATS}")
-    table = MovedSchemas()
+    table = OwnSchemas()
     title = document.get("title", "") if isinstance(document, Mapping) and len(items) > 1 else ""
     name = package_name(where, title=title if isinstance(title, str) else "")
     taken: set[str] = set()
@@ -74,7 +74,7 @@ def spec_of_functions(document: Any, where: str) -> ToolSpec:
         format="tools",
         title=title if isinstance(title, str) else "",
         groups=(Group(name=name),),
-        schemas=table.schemas,
+        schemas=table.found,
         operations=tuple(operations),
         notes=tuple(table.notes),
     )
@@ -109,7 +109,7 @@ def _is_schema(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("title"), str) and ("properties" in item or "$schema" in item or "$ref" in item)
 
 
-def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedSchemas) -> Operation:
+def _operation(item: Any, where: str, group: str, taken: set[str], table: OwnSchemas) -> Operation:
     if isinstance(item, Mapping) and isinstance(item.get("function"), Mapping):
         item = item["function"]
     if not isinstance(item, Mapping):
@@ -125,7 +125,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
         raise UsageError(f"{where} has an empty name")
     if not isinstance(schema, Mapping):
         raise UsageError(f"{where} ({id}): its parameters are {_kind(schema)}, not a JSON Schema")
-    moved, fault = table.checked(schema, id)
+    fault = fault_of(schema)
     if fault:
         raise UsageError(f"{where} ({id}): no JSON Schema: {fault}")
     annotations = item.get("annotations")
@@ -133,7 +133,7 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: MovedS
     silent: Mapping[str, Any] = {} if "inputSchema" in item else {"destructiveHint": False}
     hints = annotations if isinstance(annotations, Mapping) else silent
     effect = effect_of(hints)
-    parameters, body = parameters_of(moved, table.schemas)
+    parameters, body = parameters_of(table.take(schema, id), table.found)
     output = item.get("outputSchema", item.get("output_schema"))
     title = "" if _is_schema(item) else item.get("title", "")
     title, text = titled(title if isinstance(title, str) else "", text if isinstance(text, str) else "")

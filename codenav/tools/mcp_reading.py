@@ -13,8 +13,8 @@ from codenav.core.errors import UsageError
 from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
-from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, package_name, unique
+from codenav.tools.schemas import OwnSchemas, fault_of
 
 TOKEN = "authorization"
 """Name of the secret that is sent as bearer token."""
@@ -73,7 +73,7 @@ def transport_of(where: str) -> dict[str, Any]:
 def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str, Any]) -> ToolSpec:
     """Make the specification of a server."""
     name = identifier(server.name) if re.search(r"\w", server.name) else _name_of(transport)
-    table = MovedSchemas()
+    table = OwnSchemas()
     operations: list[Operation] = []
     taken: set[str] = set()
     names: set[str] = set()
@@ -83,7 +83,7 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
             table.note(f"the server lists {tool.name!r} twice; the first one counts")
             continue
         names.add(tool.name)
-        _, fault = MovedSchemas().checked(tool.input, tool.name)
+        fault = fault_of(tool.input)
         if fault:
             table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
             continue
@@ -100,16 +100,16 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
         text=server.text,
         groups=(Group(name=name, title=server.title or server.name, guidance=server.text),),
         schemes=(Scheme(TOKEN, "bearer", text="Token of the server, if it wants one"),) if over_http else (),
-        schemas=table.schemas,
+        schemas=table.found,
         operations=tuple(operations),
         transport=transport,
         notes=tuple(table.notes),
     )
 
 
-def _operation(tool: McpTool, name: str, group: str, table: MovedSchemas) -> Operation:
+def _operation(tool: McpTool, name: str, group: str, table: OwnSchemas) -> Operation:
     schema = table.take(tool.input, tool.name)
-    parameters, body = parameters_of(schema, table.schemas)
+    parameters, body = parameters_of(schema, table.found)
     title, text = titled(tool.title, tool.text)
     wrapped = _is_wrapped(tool.output)
     if tool.only_as_task:

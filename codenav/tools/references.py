@@ -56,7 +56,87 @@ class Place:
         return Place(value, self.document, pointer)
 
 
-class Library:
+class Documents:
+    """Documents with references in them."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Any] = {}
+        """The documents by their addresses, or by other names."""
+        self.anchors: dict[str, dict[str, str]] = {}
+
+    def resolve(self, place: Place, *, beside: Container[str] | None = TEXTS, hops: int = MOST_HOPS) -> Place:
+        """The value at a place, references followed; of the keys beside them those in `beside` win, None is all.
+
+        Raises:
+            Unresolved: a reference leads nowhere or round in a circle.
+            CodeNavError: it is refused, or its document cannot be read.
+        """
+        value = place.value
+        if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
+            return place
+        if not hops:
+            raise Unresolved("its references lead round in a circle")
+        found = self.resolve(self.target(value["$ref"], place.document, hops=hops), beside=beside, hops=hops - 1)
+        own = {key: item for key, item in value.items() if key != "$ref" and (beside is None or key in beside)}
+        if not own or not isinstance(found.value, Mapping):
+            return found
+        parts = Place(own, place.document, place.pointer), *(found.parts or (found,))
+        return Place({**found.value, **own}, found.document, found.pointer, parts)
+
+    def target(self, reference: str, document: str, *, hops: int = MOST_HOPS) -> Place:
+        """The place that a reference in a document names.
+
+        Raises:
+            Unresolved, CodeNavError: as `resolve`.
+        """
+        address, fragment = urldefrag(reference)
+        if address:
+            document = self._open(address, document)
+        value = self.documents[document]
+        if fragment and not fragment.startswith("/"):
+            fragment = self._anchor(unquote(fragment), document, reference)
+        place = Place(value, document, "")
+        for part in fragment.split("/")[1:]:
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(place.value, Mapping) and key not in place.value and hops:
+                place = self.resolve(place, hops=hops - 1)
+            value = place.value
+            if isinstance(value, Mapping) and key in value:
+                place = place.at(key)
+            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                place = place.at(int(key))
+            else:
+                raise Unresolved(f"`$ref` {reference!r} leads nowhere")
+        return place
+
+    def _open(self, address: str, document: str) -> str:
+        """The key of the document at an address that another one names."""
+        raise Unresolved(f"`$ref` {address!r} is not in the document")
+
+    def _anchor(self, name: str, document: str, reference: str) -> str:
+        """The pointer of a `$anchor` of a document."""
+        if document not in self.anchors:
+            found: dict[str, str] = {}
+            self.anchors[document] = found
+            open_places = [("", self.documents[document])]
+            while open_places:
+                pointer, value = open_places.pop()
+                if isinstance(value, Mapping):
+                    for kind in ("$anchor", "$dynamicAnchor"):
+                        if isinstance(value.get(kind), str):
+                            found.setdefault(value[kind], pointer)
+                items = value.items() if isinstance(value, Mapping) else enumerate(value)
+                open_places += [
+                    (f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", item)
+                    for key, item in items
+                    if isinstance(item, Mapping | list)
+                ]
+        if name not in self.anchors[document]:
+            raise Unresolved(f"`$ref` {reference!r} leads nowhere")
+        return self.anchors[document][name]
+
+
+class Library(Documents):
     """The documents that a specification consists of, read when they are referred to."""
 
     def __init__(self, where: str, *, allow_private: bool = False) -> None:
@@ -65,9 +145,8 @@ class Library:
         Raises:
             CodeNavError: as `fetch` and `read_file`.
         """
+        super().__init__()
         self.allow_private = allow_private
-        self.documents: dict[str, Any] = {}
-        self.anchors: dict[str, dict[str, str]] = {}
         self.folder: Path | None = None
         self.trusted: tuple[str, str, int] | None = None
         if is_url(where):
@@ -96,56 +175,9 @@ class Library:
         """The URL of the named document, without a password in it; empty if it is a file."""
         return "" if self.folder else bare(self.main)
 
-    def resolve(self, place: Place, *, beside: Container[str] | None = TEXTS, hops: int = MOST_HOPS) -> Place:
-        """The value at a place, references followed; of the keys beside them those in `beside` win, None is all.
-
-        Raises:
-            Unresolved: a reference leads nowhere or round in a circle.
-            CodeNavError: it is refused, or its document cannot be read.
-        """
-        value = place.value
-        if not isinstance(value, Mapping) or not isinstance(value.get("$ref"), str):
-            return place
-        if not hops:
-            raise Unresolved("its references lead round in a circle")
-        found = self.resolve(self.target(value["$ref"], place.document, hops=hops), beside=beside, hops=hops - 1)
-        own = {key: item for key, item in value.items() if key != "$ref" and (beside is None or key in beside)}
-        if not own or not isinstance(found.value, Mapping):
-            return found
-        parts = Place(own, place.document, place.pointer), *(found.parts or (found,))
-        return Place({**found.value, **own}, found.document, found.pointer, parts)
-
-    def target(self, reference: str, document: str, *, hops: int = MOST_HOPS) -> Place:
-        """The place that a reference in a document names.
-
-        Raises:
-            Unresolved, CodeNavError: as `resolve`.
-        """
-        address, fragment = urldefrag(reference)
-        if address and address != self.own:
-            document = self._open(address, document)
-        elif address:
-            document = self.main
-        value = self.documents[document]
-        if fragment and not fragment.startswith("/"):
-            fragment = self._anchor(unquote(fragment), document, reference)
-        place = Place(value, document, "")
-        for part in fragment.split("/")[1:]:
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(place.value, Mapping) and key not in place.value and hops:
-                place = self.resolve(place, hops=hops - 1)
-            value = place.value
-            if isinstance(value, Mapping) and key in value:
-                place = place.at(key)
-            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-                place = place.at(int(key))
-            else:
-                raise Unresolved(f"`$ref` {reference!r} leads nowhere")
-        return place
-
     def _open(self, address: str, document: str) -> str:
         """The key of the document at an address that another one names."""
-        key = self._key(address, document)
+        key = self.main if address == self.own else self._key(address, document)
         if key in self.documents:
             return key
         if len(self.documents) >= MOST_DOCUMENTS:
@@ -178,28 +210,6 @@ class Library:
                 hint="a document may refer to files of its git repository, else to those below its own folder",
             )
         return str(found)
-
-    def _anchor(self, name: str, document: str, reference: str) -> str:
-        """The pointer of a `$anchor` of a document."""
-        if document not in self.anchors:
-            found: dict[str, str] = {}
-            self.anchors[document] = found
-            open_places = [("", self.documents[document])]
-            while open_places:
-                pointer, value = open_places.pop()
-                if isinstance(value, Mapping):
-                    for kind in ("$anchor", "$dynamicAnchor"):
-                        if isinstance(value.get(kind), str):
-                            found.setdefault(value[kind], pointer)
-                items = value.items() if isinstance(value, Mapping) else enumerate(value)
-                open_places += [
-                    (f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", item)
-                    for key, item in items
-                    if isinstance(item, Mapping | list)
-                ]
-        if name not in self.anchors[document]:
-            raise Unresolved(f"`$ref` {reference!r} leads nowhere")
-        return self.anchors[document][name]
 
 
 def home_of(path: Path) -> Path:

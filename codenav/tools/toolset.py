@@ -11,8 +11,8 @@ from codenav.core.errors import UsageError
 from codenav.core.system.terminal_text import flattened
 from codenav.tools.argument_schemas import titled
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
-from codenav.tools.moved_schemas import MovedSchemas
 from codenav.tools.naming import identifier, unique
+from codenav.tools.schemas import OwnSchemas
 
 READS = ("GET", "HEAD", "OPTIONS")
 REPEATABLE = (*READS, "PUT", "DELETE")
@@ -169,7 +169,7 @@ class _Reading:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._table = MovedSchemas()
+        self._table = OwnSchemas()
         self._taken: set[str] = set()
 
     def spec(self) -> ToolSpec:
@@ -200,7 +200,7 @@ class _Reading:
             servers=(server.rstrip("/"),) if server else (),
             groups=tuple(groups),
             schemes=tuple(_scheme(name, secret) for name, secret in document.get("secrets", {}).items()),
-            schemas=self._table.schemas,
+            schemas=self._table.found,
             operations=tuple(operations),
             notes=tuple(self._table.notes),
         )

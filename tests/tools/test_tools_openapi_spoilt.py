@@ -17,8 +17,8 @@ from openapi_made import document, read
 
 from codenav.core.errors import CodeNavError
 from codenav.tools.model import ToolSpec
-from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.openapi.directions import references
+from codenav.tools.schemas import PREFIX
 
 TEXT = {"type": "string", "minLength": 1, "example": "x"}
 PARAMETERS = [

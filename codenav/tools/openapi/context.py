@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codenav.tools.model import Scheme
-from codenav.tools.openapi.schemas import Schemas
 from codenav.tools.references import TEXTS, Library, Place, Unresolved
+from codenav.tools.schemas import Schemas
 
 MOST_NOTES = 200
 """Sentences on repairs that are kept; the rest is counted."""

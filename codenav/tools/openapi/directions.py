@@ -9,8 +9,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from codenav.tools.model import Schema
-from codenav.tools.moved_schemas import LISTS, PREFIX, SCHEMAS, TABLES
 from codenav.tools.naming import unique
+from codenav.tools.schemas import LISTS, PREFIX, SCHEMAS, TABLES
 
 SAME_VALUE = {"allOf", "anyOf", "dependentSchemas", "else", "if", "not", "then"}
 """Keywords with schemas of the same value."""

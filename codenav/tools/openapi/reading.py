@@ -11,7 +11,6 @@ from codenav.core.errors import UsageError
 from codenav.core.system.collecting import uncollected
 from codenav.tools.addresses import shown
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
-from codenav.tools.moved_schemas import PREFIX
 from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
@@ -28,6 +27,7 @@ from codenav.tools.openapi.results import result_of
 from codenav.tools.openapi.security import need_of, read_schemes, take_tokens
 from codenav.tools.openapi.servers import root_servers, servers_at
 from codenav.tools.references import Library, Place
+from codenav.tools.schemas import PREFIX
 from codenav.tools.validation import version_of
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")

@@ -1,16 +1,28 @@
-"""Schemas of all versions as JSON Schema 2020-12, referred-to ones under `#/schemas/NAME`."""
+"""Schemas of OpenAPI's versions, of MCP and of functions as JSON Schema 2020-12, in one table per specification.
+
+A reference in the result leads to `#/schemas/NAME`, into that table.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from codenav.tools.model import Schema
-from codenav.tools.moved_schemas import DROPPED, LISTS, PREFIX, SCHEMAS, TABLES, add_parts, is_expression, of_2020
 from codenav.tools.naming import unique
-from codenav.tools.references import Library, Place, Unresolved
+from codenav.tools.references import Documents, Place, Unresolved
 
+PREFIX = "#/schemas/"
+SCHEMAS = {
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+TABLES = {"dependentSchemas", "patternProperties", "properties"}
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 KINDS = TYPES | {"file"}
 NUMBERS = ("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf")
@@ -19,7 +31,13 @@ COUNTS = (
 )  # fmt: skip
 FLAGS = ("deprecated", "readOnly", "uniqueItems", "writeOnly")
 TEXTS = ("contentEncoding", "contentMediaType", "description", "format", "title")
-LEFT_OUT = {*DROPPED, "$recursiveAnchor", "collectionFormat", "externalDocs", "nullable", "xml"}
+LEFT_OUT = {
+    "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "collectionFormat",
+    "definitions", "externalDocs", "id", "nullable", "xml",
+}  # fmt: skip
+"""Definitions are found by the references to them."""
+_DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#",
+             "http://json-schema.org/draft-04/schema#")  # fmt: skip
 _MAY_BE: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(NUMBERS, lambda item: isinstance(item, int | float) and not isinstance(item, bool)),
     **dict.fromkeys(COUNTS, lambda item: isinstance(item, int) and not isinstance(item, bool) and item >= 0),
@@ -29,7 +47,7 @@ _MAY_BE: Mapping[str, Callable[[Any], bool]] = {
     "dependentRequired": lambda item: isinstance(item, Mapping),
     "enum": lambda item: isinstance(item, list) and bool(item),
     "examples": lambda item: isinstance(item, list),
-    "pattern": lambda item: isinstance(item, str) and is_expression(item),
+    "pattern": lambda item: isinstance(item, str) and _is_expression(item),
 }
 """Keywords that are taken over as they are, each with what its value may be."""
 
@@ -37,10 +55,12 @@ _MAY_BE: Mapping[str, Callable[[Any], bool]] = {
 class Schemas:
     """The schemas of a specification, converted when they are referred to."""
 
-    def __init__(self, library: Library, version: str, note: Callable[[str], None]) -> None:
+    def __init__(self, library: Documents, version: str, note: Callable[[str], None]) -> None:
+        """`version`: of OpenAPI; empty for plain JSON Schema of any age."""
         self.library = library
+        self.plain = not version
         self.dialect = version not in ("2.0", "3.0")
-        """True for 3.1 and later, whose schemas are of 2020-12."""
+        """True for plain schemas, and those of 3.1 and later, which are of 2020-12."""
         self.note = note
         self.found: dict[str, Schema] = {}
         """The converted schemas by name."""
@@ -71,13 +91,13 @@ class Schemas:
         made: dict[str, Any] = {}
         for key, item in value.items():
             self._keyword(place, made, key, item)
-        if not self.dialect:
-            of_2020(made, null=value.get("nullable") in (True, "true") or value.get("x-nullable") is True)
+        if not self.dialect or self.plain:
+            _of_2020(made, null=value.get("nullable") in (True, "true") or value.get("x-nullable") is True)
         if isinstance(made.get("default"), str) and made.get("type") in ("boolean", "integer", "number"):
             self._default(place, made)
         if made.get("type") == "file":
             made["type"], made["format"] = "string", "binary"
-        if "contentMediaType" in made and "contentEncoding" not in made and "format" not in made:
+        if not self.plain and "contentMediaType" in made and "contentEncoding" not in made and "format" not in made:
             kind = made["contentMediaType"]
             if made.get("type", "string") == "string" and not re.match(r"text/|application/(\S*\+)?(json|xml)", kind):
                 made["type"], made["format"] = "string", "binary"
@@ -90,7 +110,10 @@ class Schemas:
             self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
             item = float(item) if "." in item else int(item)
         if key in SCHEMAS:
-            if key == "items" and isinstance(item, list):
+            if key == "items" and isinstance(item, list) and self.plain:
+                # Before 2020-12 this was the word for what `prefixItems` says.
+                made["prefixItems"] = [self._convert(place.at(key, number)) for number in range(len(item))]
+            elif key == "items" and isinstance(item, list):
                 # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
                 self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
                 if item:
@@ -104,7 +127,7 @@ class Schemas:
                 made[key] = self._convert(place.at(key))
         elif key in LISTS:
             if (fine := isinstance(item, list)) and item:
-                add_parts(made, key, [self._convert(place.at(key, number)) for number in range(len(item))])
+                _add_parts(made, key, [self._convert(place.at(key, number)) for number in range(len(item))])
         elif key in TABLES:
             table = self._table(place.at(key))
             if fine := isinstance(table.value, Mapping):
@@ -116,7 +139,7 @@ class Schemas:
             if known:
                 made[key] = known[0] if isinstance(item, str) or len(known) == 1 else known
         elif key in ("exclusiveMaximum", "exclusiveMinimum") and isinstance(item, bool):
-            made.update({} if self.dialect else {key: item})
+            made.update({key: item} if self.plain or not self.dialect else {})
         elif key in _MAY_BE:
             if fine := _MAY_BE[key](item):
                 made[key] = item
@@ -138,7 +161,7 @@ class Schemas:
             made.setdefault("examples", [item])
         elif key == "discriminator":
             made[key] = self._discriminator(place.at(key))
-        elif key not in LEFT_OUT and not key.startswith("x-"):
+        elif key not in LEFT_OUT and not key.startswith("x-") and not self.plain:
             self.note(f"{place.pointer}: a schema has no key {key!r}: left out")
         if not fine:
             self.note(f"{place.pointer}/{key}: is not what a schema may have there: left out")
@@ -209,7 +232,7 @@ class Schemas:
 
     def name(self, target: Place) -> str:
         """The name of a referred-to schema, which is converted later."""
-        key = (target.document, target.pointer)
+        key = self._key(target)
         if key not in self.names:
             parts = [part for part in target.pointer.split("/") if part]
             # Of `#/paths/…/schema/properties/size` the last word that is no keyword; of a whole file, its stem.
@@ -220,3 +243,127 @@ class Schemas:
             self.found[name] = {}
             self.waiting.append((name, target))
         return self.names[key]
+
+    def _key(self, target: Place) -> tuple[str, str]:
+        """The key of a referred-to schema in `names`."""
+        return target.document, target.pointer
+
+
+class OwnSchemas(Schemas):
+    """The schemas of tools that bring documents of their own; equal definitions of several have one name."""
+
+    def __init__(self) -> None:
+        self.notes: dict[str, None] = {}
+        """Sentences on what could not be taken over."""
+        self._documents: dict[int, str] = {}
+        self._words: dict[tuple[str, str], tuple[str, list[Place]]] = {}
+        super().__init__(Documents(), "", self._note)
+
+    def take(self, schema: Any, where: str, *, document: Any = None) -> Schema:
+        """A schema with its references moved.
+
+        Args:
+            schema: The schema.
+            where: Name of the schema for notes.
+            document: The document that its references begin at, if that is not the schema itself.
+        """
+        root = schema if document is None else document
+        if id(root) not in self._documents:
+            self._documents[id(root)] = name = unique(where, self.library.documents)
+            self.library.documents[name] = root
+        return self.convert(Place(schema, self._documents[id(root)], where))
+
+    def _note(self, sentence: str) -> None:
+        self.notes[sentence] = None
+
+    def _key(self, target: Place) -> tuple[str, str]:
+        """The words of a definition and of all that it refers to, which do not depend on the rest of its document."""
+        reached: dict[str, str] = {}
+        waiting = [target]
+        while waiting:
+            place = waiting.pop()
+            if place.pointer not in reached:
+                words, below = self._read(place)
+                reached[place.pointer] = words
+                waiting += below
+        return target.pointer, hashlib.sha256(json.dumps(sorted(reached.items())).encode()).hexdigest()
+
+    def _read(self, place: Place) -> tuple[str, list[Place]]:
+        """A hash of the words of a definition, and the definitions that it refers to."""
+        key = place.document, place.pointer
+        if key not in self._words:
+            text = json.dumps(place.value, sort_keys=True, default=str).encode(errors="replace")
+            below = []
+            for reference in _references(place.value):
+                with suppress(Unresolved):
+                    below.append(self.library.target(reference, place.document))
+            self._words[key] = hashlib.sha256(text).hexdigest(), below
+        return self._words[key]
+
+
+def fault_of(schema: Any) -> str:
+    """The first place where something is no JSON Schema of any common dialect; empty if it is one."""
+    import jsonschema_rs
+
+    if not isinstance(schema, dict):
+        return "" if isinstance(schema, bool) else "it is no object"
+    found = ""
+    for dialect in _DIALECTS:
+        try:
+            jsonschema_rs.meta.validate({**schema, "$schema": dialect})
+            return ""
+        except jsonschema_rs.ValidationError as error:
+            place = ".".join(map(str, error.instance_path)) or "the whole"
+            found = found or f"{place}: {' '.join(error.message.split())[:300]}"
+    return found
+
+
+def _add_parts(schema: dict[str, Any], key: str, parts: list[Any]) -> None:
+    """Add `allOf`, `anyOf`, `oneOf` or `prefixItems` to a schema. One of several (`oneOf`) is any of them.
+
+    Real documents have branches that a right value fits together; which one is meant, the server decides.
+    """
+    if key in ("anyOf", "oneOf") and "anyOf" in schema:
+        schema.setdefault("allOf", []).append({"anyOf": parts})
+    elif key == "allOf" and key in schema:
+        schema[key] += parts
+    else:
+        schema["anyOf" if key == "oneOf" else key] = parts
+
+
+def _references(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("$ref"), str):
+                yield part["$ref"]
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+
+
+def _is_expression(pattern: Any) -> bool:
+    """True for an expression that Python can work with; those of JavaScript are a little different."""
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def _of_2020(schema: dict[str, Any], *, null: bool) -> dict[str, Any]:
+    """A schema, changed, with words of older dialects replaced: limits as `true`; `null`: it accepts null, too."""
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+    kind = schema.get("type") if null else None
+    if kind:
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    elif null:
+        parts = {key: schema.pop(key) for key in ("allOf", "anyOf", "enum", "not", "properties") if key in schema}
+        schema |= {"anyOf": [parts, {"type": "null"}]} if parts else {}
+    return schema
