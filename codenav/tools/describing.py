@@ -22,6 +22,7 @@ _BOUNDS = (
     ("minimum", "at least {}"), ("exclusiveMinimum", "over {}"), ("maximum", "at most {}"),
     ("exclusiveMaximum", "under {}"), ("multipleOf", "a multiple of {}"), ("minLength", "at least {} characters"),
     ("maxLength", "at most {} characters"), ("minItems", "at least {} items"), ("maxItems", "at most {} items"),
+    ("minProperties", "at least {} keys"), ("maxProperties", "at most {} keys"),
 )  # fmt: skip
 
 
@@ -124,7 +125,7 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
         yield "The path of a file in the current folder, or its content as bytes"
     elif isinstance(form, str) and form:
         yield f"Format {clean(form)}"
-    bounds = [_bound(text, schema[key]) for key, text in _BOUNDS if _is_number(schema.get(key))]
+    bounds = bounds_of(schema)
     if bounds:
         yield ", ".join(bounds).capitalize()
     if isinstance(schema.get("pattern"), str) and len(schema["pattern"]) <= 120:
@@ -143,6 +144,11 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
         yield f"Example: {_cut(_value(item.example), 200)}"
     if item.hint:
         yield f"In a request: {_cut(' '.join(clean(item.hint).split()), 200)}"
+
+
+def bounds_of(schema: Mapping[str, Any]) -> list[str]:
+    """The bounds that a schema has for values: `at least 1`, `at most 3 characters`."""
+    return [_bound(text, schema[key]) for key, text in _BOUNDS if _is_number(schema.get(key))]
 
 
 def _bound(text: str, value: Any) -> str:

@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from codenav.core.errors import UsageError
+from codenav.tools.addresses import is_url
 from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
 from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
 from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
 from codenav.tools.naming import identifier, package_name, unique
+from codenav.tools.places import parse
 from codenav.tools.schemas import OwnSchemas, fault_of
 
 TOKEN = "authorization"
 """Name of the secret that is sent as bearer token."""
 _ONLY_AS_TASK = "its server runs it as a task only (taskSupport: required), which codenav does not do"
 _NOISY = "the server prints text that is no message on its standard output, which is ignored"
-_URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> ToolSpec:
@@ -37,7 +37,10 @@ def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> Too
         McpUnavailable: the server does not start, does not answer or refuses; an `Unavailable`.
         MissingExtra: the extra `tools` is not installed.
     """
-    transport = transport_of(where)
+    place = parse(f"mcp:{where}")
+    transport: dict[str, Any] = {"url": place.where}
+    if not is_url(place.where):
+        transport = {"command": shlex.split(place.where), "folder": str(Path.cwd())}
     given = environment or {}
     headers = {"Authorization": f"Bearer {given[TOKEN]}"} if "url" in transport and TOKEN in given else {}
     with McpConnection(transport, environment=given, headers=headers) as connection:
@@ -46,28 +49,6 @@ def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> Too
         noisy = bool(connection.noise())
     found = spec_of(server, tools, transport)
     return replace(found, notes=(*found.notes, _NOISY)) if noisy else found
-
-
-def transport_of(where: str) -> dict[str, Any]:
-    """Return `ToolSpec.transport` for a URL or command.
-
-    Raises:
-        UsageError: there is no command, or its quotes do not match.
-    """
-    where = where.strip()
-    if _URL.match(where):
-        return {"url": where}
-    try:
-        command = shlex.split(where)
-    except ValueError as error:
-        raise UsageError(f"mcp:{where}: {error}", hint="quote the command as for a shell") from error
-    if not command:
-        raise UsageError(
-            "mcp: without a command or URL", hint="mcp:'python server.py' or mcp:http://localhost:9000/mcp"
-        )
-    if "://" in command[0]:
-        raise UsageError(f"mcp:{where}: only http and https can be spoken", hint="mcp:http://localhost:9000/mcp")
-    return {"command": command, "folder": str(Path.cwd())}
 
 
 def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str, Any]) -> ToolSpec:

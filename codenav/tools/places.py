@@ -73,10 +73,10 @@ def parse(spec: str) -> Place:
         raise UsageError(f"{kind}: names nothing", hint=FORMS[kind])
     if _URL.match(where):
         return Place(kind, _checked_url(kind, where))
-    if kind == "mcp":
-        return Place(kind, _command(where))
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", where):
         raise UsageError(f"{kind}: {where.partition('://')[0]}:// is not supported", hint=FORMS[kind])
+    if kind == "mcp":
+        return Place(kind, _command(where))
     return Place(kind, os.path.abspath(os.path.expanduser(where)))
 
 

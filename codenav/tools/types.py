@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codenav.core.system.terminal_text import shortened
@@ -92,77 +91,62 @@ class Types:
 
     def of(self, schema: Any, *, depth: int = 0) -> str:
         """The annotation for values of a schema: `int`, `Literal["a", "b"] | None`, `Sequence[str]`, …"""
+        return _union(self._parts(schema, depth))
+
+    def _parts(self, schema: Any, depth: int) -> list[str]:
+        """The types that a value may have, not united yet."""
         if depth > DEPTH:
-            return "Any"
+            return ["Any"]
         schema = resolved(schema, self._schemas)
         if _SAYS_MORE.isdisjoint(schema):
             # Most schemas are these: a thousand operations have tens of thousands.
             plain = _PLAIN.get(schema["type"]) if isinstance(schema.get("type"), str) else None
             if plain and schema.get("format") != "binary":
-                return plain
+                return [plain]
         if "const" in schema:
-            return literal([schema["const"]])
+            return _literal([schema["const"]])
         if listed(schema, "enum"):
-            return literal(listed(schema, "enum"))
+            return _literal(listed(schema, "enum"))
         parts = [part for part in listed(schema, "anyOf") if isinstance(part, dict)]
         if parts:
             own = {name: schema[name] for name in ("type", "properties", "items") if name in schema}
-            return union(self.of(part if "$ref" in part else {**own, **part}, depth=depth + 1) for part in parts)
+            each = (part if "$ref" in part else {**own, **part} for part in parts)
+            return [found for part in each for found in self._parts(part, depth + 1)]
         parts = listed(schema, "allOf")
         if parts and not kinds_of(schema):
-            return next((found for part in parts if (found := self.of(part, depth=depth + 1)) != "Any"), "Any")
-        kinds = kinds_of(schema)
-        return union(self._kind(kind, schema, depth) for kind in kinds) if kinds else "Any"
+            return next((found for part in parts if (found := self._parts(part, depth + 1)) != ["Any"]), ["Any"])
+        return [found for kind in kinds_of(schema) for found in self._kind(kind, schema, depth)] or ["Any"]
 
-    def _kind(self, kind: str, schema: Schema, depth: int) -> str:
+    def _kind(self, kind: str, schema: Schema, depth: int) -> list[str]:
         if kind == "array":
-            return f"{self._sequence}[{self.of(schema.get('items'), depth=depth + 1)}]"
+            return [f"{self._sequence}[{self.of(schema.get('items'), depth=depth + 1)}]"]
         if kind == "object":
             more = schema.get("additionalProperties")
             plain = isinstance(more, dict) and more and not schema.get("properties")
-            return f"{self._mapping}[str, {self.of(more, depth=depth + 1) if plain else 'Any'}]"
+            return [f"{self._mapping}[str, {self.of(more, depth=depth + 1) if plain else 'Any'}]"]
         if kind == "string" and is_binary(schema, self._schemas):
             # An answer that is a file is written into the current folder; its path is the value.
-            return "str" if self._answers else "str | bytes"
-        return _PLAIN.get(kind, "Any")
+            return ["str"] if self._answers else ["str", "bytes"]
+        return [_PLAIN.get(kind, "Any")]
 
 
-def union(types: Iterable[str]) -> str:
+def _union(parts: Iterable[str]) -> str:
     """Several types as one, each once and `None` last."""
-    found = dict.fromkeys(part for one in types for part in _alternatives(one))
+    found = dict.fromkeys(parts)
     if not found or "Any" in found:
         return "Any"
     if "float" in found:
         found.pop("int", None)
-    for name in ("str", "int", "bool"):
+    for name, first in (("str", "\"'"), ("bool", "TF"), ("int", "-0123456789")):
         if name in found:
-            found = {part: None for part in found if not (part.startswith("Literal[") and _is_of(part, name))}
-    none = "None" in found
-    return " | ".join([*(part for part in found if part != "None"), *(["None"] if none else [])])
+            # A literal is one of its type.
+            found = {part: None for part in found if part.removeprefix("Literal[")[0] not in first}
+    return " | ".join(sorted(found, key=lambda part: part == "None"))
 
 
-def _is_of(literals: str, name: str) -> bool:
-    first = literals.removeprefix("Literal[")[:1]
-    return first in {"str": "\"'", "bool": "TF", "int": "-0123456789"}[name]
-
-
-def _alternatives(one: str) -> Iterator[str]:
-    """The parts of `a | b` that stand outside of brackets and quotes."""
-    if "|" not in one:
-        yield one
-        return
-    start = level = 0
-    for match in re.finditer(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[\[\]|]", one):
-        level += {"[": 1, "]": -1}.get(match[0], 0)
-        if match[0] == "|" and not level:
-            yield one[start : match.start()].strip()
-            start = match.end()
-    yield one[start:].strip()
-
-
-def literal(values: list[Any]) -> str:
+def _literal(values: list[Any]) -> list[str]:
     """`Literal[…]` for values, or their types where they are many, long or no literals of Python."""
-    none = any(value is None for value in values)
+    none = ["None"] if any(value is None for value in values) else []
     kept = [value for value in values if value is not None]
     by_type: dict[type, list[Any]] = {}
     for value in kept:
@@ -171,7 +155,7 @@ def literal(values: list[Any]) -> str:
     plain = all(kind in (str, bool, int) for kind in by_type) and len(kept) <= LITERALS
     if not plain or sum(map(len, shown)) > LITERAL_CHARACTERS:
         shown = [_JSON_TYPE.get(kind, "Any") for kind in by_type]
-    return union([*shown, *(["None"] if none else [])])
+    return [*shown, *none]
 
 
 def quoted(value: Any) -> str:

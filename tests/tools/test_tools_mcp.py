@@ -17,7 +17,7 @@ import pytest
 
 from codenav.core.errors import Cancelled, NotFound, Unavailable, UsageError
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
-from codenav.tools.mcp_reading import read_mcp, transport_of
+from codenav.tools.mcp_reading import read_mcp
 from codenav.tools.model import Effect, ToolSpec
 
 SERVERS = Path(__file__).parent.parent / "mcp_servers"
@@ -363,11 +363,11 @@ def test_reading_a_server_of_the_older_era() -> None:
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [("", "without a command or URL"), ("python 'x", "No closing quotation"), ("ftp://x/mcp", "only http and https")],
+    [("", "names nothing"), ("python 'x", "No closing quotation"), ("ftp://x/mcp", "ftp:// is not supported")],
 )
 def test_no_command(where: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        transport_of(where)
+        read_mcp(where)
 
 
 def test_reading_leaves_nothing_behind() -> None:

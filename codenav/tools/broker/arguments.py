@@ -13,6 +13,7 @@ from typing import Any
 
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker.flights import Refused
+from codenav.tools.describing import bounds_of
 from codenav.tools.examples import NoExample, example_arguments, example_of
 from codenav.tools.fitting import Sent, first_problem, validator_for
 from codenav.tools.model import Operation, Parameter, Schema
@@ -27,7 +28,6 @@ _KINDS = {
     "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "True or False",
     "array": "a list", "object": "a dict", "null": "None",
 }  # fmt: skip
-_PLAIN = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "over", "exclusiveMaximum": "under"}
 
 
 class ArgumentChecker:
@@ -142,21 +142,11 @@ def expected(schema: Any, schemas: Mapping[str, Schema], *, depth: int = 0) -> s
 def _details(schema: Mapping[str, Any], schemas: Mapping[str, Schema], depth: int) -> Iterator[str]:
     if isinstance(schema.get("items"), Mapping) and depth < 2:
         yield f"each {expected(schema['items'], schemas, depth=depth + 1)}"
-    for key, word in _PLAIN.items():
-        if isinstance(schema.get(key), int | float) and not isinstance(schema.get(key), bool):
-            yield f"{word} {schema[key]}"
-    for least, most, unit in (("minLength", "maxLength", "characters"), ("minItems", "maxItems", "items"),
-                              ("minProperties", "maxProperties", "keys")):  # fmt: skip
-        if schema.get(least):
-            yield f"at least {schema[least]} {unit}"
-        if schema.get(most) is not None:
-            yield f"at most {schema[most]} {unit}"
+    yield from bounds_of(schema)
     if schema.get("format"):
         yield f"format {schema['format']}"
     if schema.get("pattern"):
         yield f"matching {str(schema['pattern'])[:80]}"
-    if schema.get("multipleOf"):
-        yield f"a multiple of {schema['multipleOf']}"
     if schema.get("uniqueItems"):
         yield "no item twice"
     if depth < 1 and isinstance(schema.get("required"), list | tuple) and schema["required"]:

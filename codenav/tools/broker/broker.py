@@ -27,6 +27,7 @@ from codenav.core.options import GATES, ToolOptions
 from codenav.core.secrets.masking import data_masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.terminal_text import flattened, neutral
+from codenav.tools.addresses import is_url
 from codenav.tools.broker import answers
 from codenav.tools.broker.arguments import ArgumentChecker, without_content
 from codenav.tools.broker.compress import compressed
@@ -235,8 +236,11 @@ class Broker(Closing):
     ) -> tuple[answers.Result, ToolCall]:  # fmt: skip
         """Make a call over HTTP."""
         spec = service.spec
-        server = self._server(spec, operation)
-        target = server or operation.path.partition("{")[0]
+        target = server_of(self._options, spec, operation)
+        if not target:
+            raise Refused(f"{spec.name} names no server with an address: codenav run --server URL names one")
+        whole = "://" in operation.path.partition("{")[0]
+        server = "" if whole and not self._options.server else target
         credentials = self._secrets.credentials(spec, operation, schemes, server or operation.path, self._http, flight)
         try:
             request = build(operation.to_dict(), checked, server, credentials)
@@ -259,17 +263,6 @@ class Broker(Closing):
         elif not spec.schemes:
             result.message += f"; {spec.name} names no way to log in: {HEADER} sends a header"
         result.given["error"]["message"] = result.message
-
-    def _server(self, spec: ToolSpec, operation: Operation) -> str:
-        """Return the base URL of an operation; empty if its path is a whole URL. Raises Refused."""
-        if self._options.server:
-            return self._options.server
-        if "://" in operation.path.partition("{")[0]:
-            return ""
-        for server in (*operation.servers, *spec.servers):
-            if server.lower().startswith(("http://", "https://")):
-                return server
-        raise Refused(f"{spec.name} names no server with an address: codenav run --server URL names one")
 
     def _connection(self, service: _Service, schemes: Sequence[Any]) -> McpConnection:
         """Return the connection to an MCP server, which is made at its first use."""
@@ -299,6 +292,13 @@ class Broker(Closing):
         broken = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
         odd = "; ".join(filter(None, (broken, result.odd)))
         return f"{odd}; {shown}"[:limit] if odd else shown
+
+
+def server_of(options: ToolOptions, spec: ToolSpec, operation: Operation) -> str:
+    """The URL that a call goes to, or where it begins; empty if the specification names none with an address."""
+    whole = operation.path.partition("{")[0]
+    servers = (options.server, whole if "://" in whole else "", *operation.servers, *spec.servers)
+    return next((server for server in servers if is_url(server)), "")
 
 
 def _plain(given: Any) -> Any:

@@ -18,7 +18,8 @@ from codenav.core.options import ToolOptions
 from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools import weights
-from codenav.tools.broker.broker import PREFIX, Broker
+from codenav.tools.addresses import is_url
+from codenav.tools.broker.broker import PREFIX, Broker, server_of
 from codenav.tools.broker.flights import Failed, Flight, Refused
 from codenav.tools.broker.promises import Promises
 from codenav.tools.broker.request import Request
@@ -95,7 +96,7 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
         down: dict[str, str] = {}
         yield from _servers(state, spec, options, down)
         for item in spec.operations:
-            server = _server(spec, item, options)
+            server = server_of(options, spec, item)
             found[paths[item.name]] = replace(found[paths[item.name]], server=down.get(server, ""))
         yield from _trials(state, spec, options, found)
     else:
@@ -105,16 +106,6 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
                 found[path] = replace(found[path], server=known.server, trial=known.trial)
     yield from _descriptions(spec, found, state)
     weights.save(state.path, {path: one for path, one in found.items() if one.weight < 1 or one.reasons})
-
-
-def _server(spec: ToolSpec, operation: Operation, options: ToolOptions) -> str:
-    """The base URL that a call goes to; empty if there is none."""
-    if options.server:
-        return options.server
-    whole = operation.path.partition("{")[0]
-    if "://" in whole:
-        return whole
-    return next((one for one in (*operation.servers, *spec.servers) if one.lower().startswith("http")), "")
 
 
 def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str, str]) -> Iterator[Row]:
@@ -128,8 +119,8 @@ def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str,
             down[""] = f"its server: {error}"
             yield Row(f"{SERVER} {state.place.where}", False, str(error), error.hint or "")
         return
-    urls = [options.server] if options.server else [url for url in spec.servers if url.lower().startswith("http")]
-    urls += [_server(spec, item, options) for item in spec.operations]
+    urls = [options.server] if options.server else [url for url in spec.servers if is_url(url)]
+    urls += [server_of(options, spec, item) for item in spec.operations]
     secrets = Secrets(options)
     with closing(Http()) as http:
         for url in filter(None, dict.fromkeys(urls)):

@@ -10,12 +10,11 @@ from typing import Any
 from codenav.core.errors import CodeNavError
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
-from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
+from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused, pause_after
 from codenav.tools.broker.transport import ANSWER_BYTES
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation
 
-_TRIES = 3
 _SPARE_SECONDS = 0.1
 """Time by which a connection gives up earlier than the call: it knows better what was amiss."""
 
@@ -34,7 +33,7 @@ def call_mcp(
         Failed, OutOfTime: no answer came.
     """
     sent = on_the_wire(operation, arguments)
-    for tries in range(1, _TRIES + 1):
+    for tries in range(1, MOST_TRIES + 1):
         try:
             answer = flight.run(
                 lambda: connection.call(
@@ -47,9 +46,9 @@ def call_mcp(
             break
         except McpUnavailable as error:
             refused = error.status in (401, 403)
-            again = (operation.idempotent or not error.sent) and not (error.timed_out or refused) and tries < _TRIES
-            pause = error.retry_after if error.retry_after is not None else 0.2 * tries
-            if not again or pause >= flight.left:
+            again = (operation.idempotent or not error.sent) and not (error.timed_out or refused)
+            pause = pause_after(tries, error.retry_after)
+            if not again or tries == MOST_TRIES or pause >= flight.left:
                 raise Failed(_told(error), status=error.status, tries=tries) from None
             flight.sleep(pause)
         except CodeNavError as error:

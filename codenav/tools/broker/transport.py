@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import email.utils
-import random
 import socket
 import ssl
 import threading
@@ -22,16 +21,13 @@ from codenav.core.options import ToolOptions
 from codenav.core.system.connection_faults import causes, reason_of
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
 from codenav.tools.addresses import at_address, origin, public_address
-from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
+from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused, pause_after
 from codenav.tools.broker.request import Request
 
 ANSWER_BYTES = 8 << 20
 """Most bytes of an answer's body, unpacked."""
 CONNECT_SECONDS = 10.0
-MOST_TRIES = 4
 MOST_REDIRECTS = 5
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 8.0
-"""Seconds before a repeat where the server names none."""
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _AGAIN = frozenset((429, 500, 502, 503, 504))
 _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
@@ -79,7 +75,7 @@ class Http:
             try:
                 answer = self._once(request, flight, sent, reuse=idempotent, address=address)
             except _Lost as lost:
-                pause = _pause(tries, None)
+                pause = pause_after(tries)
                 repeated = lost.again and (idempotent or not sent.is_set())
                 if not repeated or tries >= MOST_TRIES or pause >= flight.left:
                     raise Failed(f"{lost}{_doubt(sent, idempotent)}", tries=tries) from None
@@ -93,7 +89,7 @@ class Http:
                     redirects += 1
                     request = _followed(request, answer, target, allowed, redirects, tries)
                     continue
-                pause = _pause(tries, answer.headers.get("retry-after"))
+                pause = pause_after(tries, _seconds(answer.headers.get("retry-after", "")))
                 if not (idempotent and answer.status in _AGAIN and tries < MOST_TRIES and pause < flight.left):
                     return replace(answer, tries=tries)
             flight.sleep(pause)
@@ -208,17 +204,8 @@ def _doubt(sent: threading.Event, idempotent: bool) -> str:
     return "" if idempotent or not sent.is_set() else "; the request was sent, and may have been carried out"
 
 
-def _pause(tries: int, asked: str | None) -> float:
-    """Return the seconds before the next try, as the server says where it does."""
-    if asked is not None:
-        seconds = _seconds(asked)
-        if seconds is not None:
-            return seconds
-    return float(min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.8, 1.2))
-
-
 def _seconds(asked: str) -> float | None:
-    """Return the seconds that a `Retry-After` names; it may be a number or a date."""
+    """Return the seconds that a `Retry-After` names; it may be a number or a date, or be missing."""
     try:
         return max(float(asked), 0.0)
     except ValueError:

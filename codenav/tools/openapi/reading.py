@@ -15,7 +15,6 @@ from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
 from codenav.tools.openapi.directions import Directions, cut_circles, references
-from codenav.tools.openapi.links import links_of
 from codenav.tools.openapi.parameters import (
     IGNORED_HEADERS,
     complete_path,
@@ -23,7 +22,7 @@ from codenav.tools.openapi.parameters import (
     name_all,
     parameter_of,
 )
-from codenav.tools.openapi.results import result_of
+from codenav.tools.openapi.results import links_of, result_of
 from codenav.tools.openapi.security import need_of, read_schemes, take_tokens
 from codenav.tools.openapi.servers import root_servers, servers_at
 from codenav.tools.references import Library, Place

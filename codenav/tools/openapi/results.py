@@ -1,18 +1,21 @@
-"""Good answers of an operation: one schema, their media types, a text and an example."""
+"""Good answers of an operation: one schema, their media types, a text and an example, and what they give to others."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.tools.model import Schema
+from codenav.tools.model import Link, Schema
 from codenav.tools.openapi.bodies import BINARY, is_xml, media_kind
 from codenav.tools.openapi.context import Context, LeftOut, example_of, mapping_of, text_of
 from codenav.tools.references import Place
 
 XML: Schema = {"type": "string", "description": "The XML, as a text"}
+_REFERENCE = re.compile(r".*#/paths/(?P<path>[^/]+)/(?P<method>[A-Za-z]+)")
+_MOST_LINKS = 100
+"""The most links of an operation that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +109,44 @@ def _old(context: Context, place: Place, operation: Place) -> Result | None:
 def _best_first(names: Sequence[str]) -> tuple[str, ...]:
     """Media types with the one to ask for first: JSON if there is some."""
     return tuple(sorted(names, key=lambda name: media_kind(name) != "json"))
+
+
+def links_of(context: Context, operation: Place) -> tuple[Link, ...]:
+    """The links of the good answers of an operation; a fault in one costs no operation."""
+    return tuple(_links(context, operation))[:_MOST_LINKS]
+
+
+def _links(context: Context, operation: Place) -> Iterator[Link]:
+    responses = answers_at(context, operation)
+    for status in mapping_of(responses.value):
+        if not re.fullmatch(r"2\d\d|2XX|default", str(status)):
+            continue
+        try:
+            response = context.resolve(responses.at(status))
+            for name in mapping_of(mapping_of(response.value).get("links")):
+                found = _link(mapping_of(context.resolve(response.at("links", name)).value))
+                if found is not None:
+                    yield found
+        except LeftOut as error:
+            context.note(f"{error}: its links are left out")
+
+
+def _link(value: Mapping[str, Any]) -> Link | None:
+    """A link that hands on a part of the answer; None for one that hands on nothing of it."""
+    given = {
+        # A place may stand before the name: `path.id`.
+        re.sub(r"^(?:path|query|header|cookie)\.", "", str(name)): expression
+        for name, expression in mapping_of(value.get("parameters")).items()
+    }
+    if isinstance(value.get("requestBody"), str):
+        given[""] = value["requestBody"]
+    parameters = tuple(name for name, one in given.items() if isinstance(one, str) and "$response." in one)
+    if not parameters:
+        return None
+    if isinstance(value.get("operationId"), str):
+        return Link(value["operationId"], parameters)
+    match = _REFERENCE.fullmatch(str(value.get("operationRef") or ""))
+    if match is None:
+        return None
+    path = match["path"].replace("~1", "/").replace("~0", "~")
+    return Link(f"{match['method'].upper()} {path}", parameters)
