@@ -37,7 +37,8 @@ from evals_task import Shop, plays  # noqa: E402
 import codenav.evals  # noqa: E402
 from codenav.core.actions import Action, Code, Done  # noqa: E402
 from codenav.evals import Mode, Result, RunFolder, Sample  # noqa: E402
-from codenav.evals.api_bank import ApiBank, retrieval  # noqa: E402
+from codenav.evals.api_bank import ApiBank  # noqa: E402
+from codenav.evals.benchmark import write_files  # noqa: E402
 from codenav.evals.runs import RESULTS  # noqa: E402
 from codenav.session.api import index, open_session  # noqa: E402
 
@@ -195,11 +196,31 @@ def selfcheck(data: Path, prepared: Path | None) -> bool:
 
 
 def recall(data: Path, folder: Path) -> bool:
-    """Recall of API-Bank's expected APIs by our search, for two queries: no model."""
+    """Recall of API-Bank's expected APIs by our search, for two queries: no model.
+
+    `recall@N` is over expected calls, `all@5` the share of samples whose expected APIs are all among the first five.
+    """
     task = ApiBank(data / "DAMO-ConvAI")
-    found = retrieval.recall(task.write(folder / "code"), task.apis, task.dialogues)
-    for query, row in found.items():
-        print(f"search by {query}: " + ", ".join(f"{name} {value:.1f}" for name, value in row.items()))
+    names = {f"apis/{api.module}.py": api.name for api in task.apis}
+    expected = [[call["name"] for call in dialogue.gold] for dialogue in task.dialogues]
+    calls = sum(map(len, expected))
+    with codenav.index(write_files(task.files(), folder / "code")) as index:
+        for title, whole in (("last message", False), ("dialogue", True)):
+            ranked = []
+            for dialogue in task.dialogues:
+                chat = [str(one["text"]) for one in dialogue.chat if one["role"] != "API"]
+                text = "\n".join(chat if whole else chat[-1:])
+                # Words are asked for, not syntax: a colon or a quotation mark of a message is none.
+                plain = " ".join("".join(one if one.isalnum() or one in "'-" else " " for one in text).split())
+                hits = index.search(plain, limit=200)
+                ranked.append(list(dict.fromkeys(names[hit.path] for hit in hits if hit.path in names)))
+            pairs = list(zip(ranked, expected, strict=True))
+            found = {
+                f"recall@{place}": sum(name in first[:place] for first, gold in pairs for name in gold) / calls
+                for place in (1, 3, 5, 10)
+            }
+            found["all@5"] = sum(all(name in first[:5] for name in gold) for first, gold in pairs) / len(pairs)
+            print(f"search by {title}: " + ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items()))
     return True
 
 

@@ -76,6 +76,12 @@ def mean_percent(values: Iterable[float]) -> float:
     return 100 * fmean(found) if found else 0.0
 
 
+def percent_of(flags: Iterable[Any]) -> float:
+    """Percent of flags that are set; 0 where there are none."""
+    found = list(map(bool, flags))
+    return 100.0 * sum(found) / len(found) if found else 0.0
+
+
 def wilson(hits: int, trials: int) -> tuple[float, float]:
     """The 95 % interval of a rate in percent, by the score of Wilson (1927, J. Am. Stat. Assoc. 22, 209-212).
 

@@ -104,6 +104,6 @@ def test_other_bad_input(tmp_path: Path) -> None:
     ran = bank("run", "--prepared", tmp_path, "--out", tmp_path / "run")
     assert ran.code == 2 and "no environment in" in one_line(ran)
     ran = bank("run", "--paths-only", "--out", tmp_path / "run")
-    assert ran.code == 2 and "--paths-only is for m3tooleval" in one_line(ran)
+    assert ran.code == 2 and "api-bank has no option --paths-only" in one_line(ran)
     ran = bank("run", "--ids", "dialogue-002", "--model", "any", "--out", tmp_path / "run")
     assert ran.code == 2 and "dialogue-002" in one_line(ran)

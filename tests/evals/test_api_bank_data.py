@@ -11,10 +11,9 @@ import pytest
 
 from codenav.core.blocks import BlockKind
 from codenav.core.errors import NotFound, Unavailable, UsageError
-from codenav.core.system.interpreter import Interpreter
 from codenav.evals.api_bank import ApiBank, environment, inside
 from codenav.evals.api_bank.dialogues import FOLDER
-from codenav.evals.api_bank.retrieval import recall, recall_of
+from codenav.evals.benchmark import write_files
 from codenav.evals.task import Mode
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
@@ -73,7 +72,7 @@ def test_what_an_agent_sees_of_a_sample_does_not_name_what_is_expected() -> None
 
 
 def test_the_code_base_has_no_dialogues_and_seals_recorded_answers(tmp_path: Path) -> None:
-    code = bank().write(tmp_path / "code")
+    code = write_files(bank().files(), tmp_path / "code")
     files = sorted(str(path.relative_to(code)) for path in code.rglob("*") if path.is_file())
     assert "apis/tool_search.py" not in files
     assert [name for name in files if not name.startswith("apis/")] == [
@@ -87,12 +86,12 @@ def test_the_code_base_has_no_dialogues_and_seals_recorded_answers(tmp_path: Pat
     for hidden in ("biblioteca", "31415926", "27182818", "Sofies Welt", "16180339"):
         assert hidden not in everything
     assert len(json.loads((code / "state" / "apis.json").read_text())["recorded"]) == 1
-    bare = bank().write(tmp_path / "bare", recordings=False)
+    bare = write_files(bank().files(recordings=False), tmp_path / "bare")
     assert json.loads((bare / "state" / "apis.json").read_text())["recorded"] == {}
 
 
 def test_upstream_files_are_copied_as_they_are(tmp_path: Path) -> None:
-    code = bank().write(tmp_path / "code")
+    code = write_files(bank().files(), tmp_path / "code")
     for path in (DATA / "apis").glob("*.py"):
         if path.name not in ("__init__.py", "tool_search.py"):
             assert (code / "apis" / path.name).read_bytes() == path.read_bytes()
@@ -101,7 +100,7 @@ def test_upstream_files_are_copied_as_they_are(tmp_path: Path) -> None:
 def test_a_code_base_is_written_anew_over_an_old_one(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "left.py").write_text("old = 1\n")
-    assert not (bank().write(tmp_path / "code") / "left.py").exists()
+    assert not (write_files(bank().files(), tmp_path / "code") / "left.py").exists()
 
 
 def test_recorded_answers_open_with_arguments_that_mean_the_same() -> None:
@@ -156,23 +155,10 @@ def test_description_and_guidelines_come_from_files(tmp_path: Path) -> None:
 def test_search_finds_the_apis_and_not_their_state(tmp_path: Path) -> None:
     import codenav
 
-    code = bank().write(tmp_path / "code")
+    code = write_files(bank().files(), tmp_path / "code")
     with codenav.index(code) as index:
         assert index.search("lend a book", kinds=[BlockKind.CLASS])[0].name == "LendBook"
         assert not [hit for hit in index.search("name:State OR name:recording_key") if "state/" in hit.path]
-
-
-def test_recall_of_expected_apis(tmp_path: Path) -> None:
-    task = bank()
-    found = recall(task.write(tmp_path / "code"), task.apis, task.dialogues)
-    assert set(found) == {"last message", "dialogue"}
-    for row in found.values():
-        assert 0 < row["recall@1"] <= row["recall@3"] <= row["recall@5"] <= row["recall@10"] <= 100
-    table = recall_of([["A", "B", "C", "D"], ["C", "A"]], [["A", "D"], ["B"]])
-    assert table == {
-        "recall@1": pytest.approx(100 / 3), "recall@3": pytest.approx(100 / 3), "recall@5": pytest.approx(200 / 3),
-        "recall@10": pytest.approx(200 / 3), "all@5": 50.0,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -208,35 +194,23 @@ def test_another_commit_is_refused() -> None:
         ApiBank(DATA)
 
 
-def test_options_of_other_benchmarks_are_refused() -> None:
-    with pytest.raises(UsageError, match="--paths-only"):
-        bank(paths_only=True)
+def python(folder: Path, version: str) -> Path:
+    """A program that says it is an interpreter of a version."""
+    path = folder / f"python{version}"
+    facts = {"version": version, "prefix": "/", "base_prefix": "/", "paths": [], "distributions": []}
+    path.write_text(f"#!/bin/sh\necho '{json.dumps(facts)}'\n")
+    path.chmod(0o755)
+    return path
 
 
-def python(version: str, path: str = "/opt/python") -> Interpreter:
-    """An interpreter of a version."""
-    return Interpreter(Path(path), version, Path("/"), Path("/"), ())
-
-
-def test_versions_that_fit() -> None:
-    fitting = [
-        version for version in ("3.7.9", "3.8.1", "3.12.9", "3.13.0", "4.0.0") if environment.fits(python(version))
-    ]
-    assert fitting == ["3.8.1", "3.12.9"]
-
-
-def test_no_fitting_python_says_what_to_do(tmp_path: Path) -> None:
+def test_versions_that_fit(tmp_path: Path) -> None:
+    old, first, last, new = (python(tmp_path, version) for version in ("3.7.9", "3.8.1", "3.12.9", "3.13.0"))
+    assert environment.first_fitting([str(tmp_path / "gone"), str(old), str(first)]).version == "3.8.1"
+    assert environment.first_fitting([str(new), str(last)]).version == "3.12.9"
     with pytest.raises(Unavailable, match=r"3\.8 to 3\.12") as caught:
-        environment.first_fitting([str(tmp_path / "no-such")])
+        environment.first_fitting([str(old), str(new)])
     assert "3.12" in caught.value.hint
-
-
-def test_a_python_that_is_too_new_is_refused(tmp_path: Path) -> None:
-    new = tmp_path / "python3.99"
-    told = {"version": "3.99.1", "prefix": "/", "base_prefix": "/", "paths": [], "distributions": []}
-    new.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
-    new.chmod(0o755)
-    with pytest.raises(UsageError, match=r"is Python 3\.99\.1; API-Bank needs 3\.8 to 3\.12"):
+    with pytest.raises(UsageError, match=r"is Python 3\.13\.0; API-Bank needs 3\.8 to 3\.12"):
         environment.make(tmp_path / "environment", python=new, notice=print)
     assert not (tmp_path / "environment").exists()
 

@@ -18,6 +18,7 @@ from codenav.core.protocols import Sandbox
 from codenav.episodes.record import EpisodeResult
 from codenav.evals.api_bank import ApiBank
 from codenav.evals.api_bank.replays import Replays
+from codenav.evals.benchmark import write_files
 from codenav.evals.task import Attempt, Sample, ToolCall
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
@@ -34,7 +35,7 @@ def task() -> ApiBank:
 @pytest.fixture(scope="module")
 def code(task: ApiBank, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The adapted code base."""
-    return task.write(tmp_path_factory.mktemp("api-bank") / "code")
+    return write_files(task.files(), tmp_path_factory.mktemp("api-bank") / "code")
 
 
 def sample_of(task: ApiBank, file: str) -> Sample:
@@ -226,7 +227,8 @@ def test_a_call_that_hangs_is_not_accepted(task: ApiBank, tmp_path: Path) -> Non
     data = Path(shutil.copytree(DATA, tmp_path / "data"))
     path = data / "apis" / "open_at.py"
     path.write_text(path.read_text().replace("day.lower() not in", "hang(day) not in") + HANG)
-    with Replays(ApiBank(data, any_commit=True).write(tmp_path / "code"), backend="bubblewrap", seconds=3) as replays:
+    code = write_files(ApiBank(data, any_commit=True).files(), tmp_path / "code")
+    with Replays(code, backend="bubblewrap", seconds=3) as replays:
         gold = [{"name": "OpenAt", "arguments": {"day": "stop"}, "result": {"input": {}, "output": 1}}]
         assert "timeout" in replays.graded({}, gold, gold)["ours"][0]["cause"]
         # The next sample has a fresh sandbox.

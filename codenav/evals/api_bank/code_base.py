@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import codenav.evals.tracer as tracer
 from codenav.core.errors import UsageError
 from codenav.evals.api_bank.dialogues import Call
 from codenav.evals.api_bank.inside import label, recording_key, sealed
 
 LEFT_OUT = frozenset({"__init__.py", "tool_search.py"})
 """Upstream's `__init__` imports all at once, and the tool searcher, which needs a model, belongs to another level."""
-
 RECORDED = frozenset({"Dictionary", "Translate"})
 """APIs that ask a server. Sandboxes have no network: they answer from what the dialogues recorded."""
-
 PACKAGE = '''"""The APIs, a class each: `from apis import GetToday`, then `GetToday().call()`."""
 
 import importlib
@@ -48,6 +45,7 @@ def __getattr__(name: str):
 
 _state = _opened(Path(__file__).resolve().parent.parent)
 '''
+_AGAIN = "git checkout that file again"
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,33 @@ class Api:
     inputs: Mapping[str, Mapping[str, str]]
     """`type` and `description` of each argument."""
     outputs: Mapping[str, Mapping[str, str]]
-    arguments: Sequence[str]
-    """Arguments of `call` as its signature has them, `**kwargs` among them."""
+
+    @property
+    def prototype(self) -> str:
+        """The call as descriptions show it: `GetToken().call(username, password)`."""
+        return f"{self.name}().call({', '.join(self.inputs)})"
+
+    @property
+    def text(self) -> str:
+        """The description in full, as figure 12 of the CodeNav paper has it."""
+        arguments = [f"- {name} ({kind}): {text}" for name, (kind, text) in _described(self.inputs).items()]
+        outputs = [f"type {kind} and description {text}" for kind, text in _described(self.outputs).values()]
+        return "\n".join(
+            [
+                self.prototype,
+                f"Import as: from apis import {self.name}",
+                f"Description: {self.description}",
+                "Arguments:",
+                *(arguments or ["- none"]),
+                f'Returns: A dictionary whose "output" key has value of {"; ".join(outputs)}',
+            ]
+        )
+
+
+def _described(parameters: Mapping[str, Mapping[str, str]]) -> dict[str, tuple[str, str]]:
+    return {
+        name: (one.get("type", "any"), " ".join(one.get("description", "").split())) for name, one in parameters.items()
+    }
 
 
 def read_apis(root: Path) -> list[Api]:
@@ -78,7 +101,7 @@ def read_apis(root: Path) -> list[Api]:
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (SyntaxError, ValueError) as error:
-            raise UsageError(f"{path} is no Python: {error}", hint="git checkout that file again") from None
+            raise UsageError(f"{path} is no Python: {error}", hint=_AGAIN) from None
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         found += [_api(node, path) for node in classes if any("API" in ast.dump(base) for base in node.bases)]
     return sorted(found, key=lambda api: api.name)
@@ -92,57 +115,38 @@ def _api(node: ast.ClassDef, path: Path) -> Api:
                 values[item.targets[0].id] = ast.literal_eval(item.value)
             except ValueError:
                 continue
-    call = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "call"), None)
-    described = isinstance(values.get("description"), str) and all(
-        isinstance(values.get(name), dict) for name in ("input_parameters", "output_parameters")
-    )
-    if call is None or not described:
-        raise UsageError(f"{path}: {node.name} lacks `call` or its description", hint="git checkout that file again")
-    names = [item.arg for item in call.args.args[1:]] + (["**" + call.args.kwarg.arg] if call.args.kwarg else [])
-    return Api(
-        node.name, path.stem, " ".join(values["description"].split()), values["input_parameters"],
-        values["output_parameters"], names,
-    )  # fmt: skip
+    text, inputs, outputs = (values.get(name) for name in ("description", "input_parameters", "output_parameters"))
+    has_call = any(isinstance(one, ast.FunctionDef) and one.name == "call" for one in node.body)
+    if not (has_call and isinstance(text, str) and isinstance(inputs, dict) and isinstance(outputs, dict)):
+        raise UsageError(f"{path}: {node.name} lacks `call` or its description", hint=_AGAIN)
+    return Api(node.name, path.stem, " ".join(text.split()), inputs, outputs)
 
 
-def write_code_base(root: Path, out: Path, *, calls: Iterable[Call], recordings: bool = True) -> Path:
-    """Write the code base of a checkout into `out`, anew, and return it.
+def code_base(root: Path, apis: Sequence[Api], calls: Iterable[Call]) -> dict[str, bytes]:
+    """The files of the code base of a checkout, by relative path.
 
-    It holds `apis` (upstream's files), `init_database`, and `state`, which is not indexed. Of the dialogues' calls it
+    They are `apis` (upstream's files), `init_database`, and `state`, which is not indexed. Of the dialogues' calls it
     has nothing but the answers of `RECORDED` APIs, each sealed with its own arguments.
     """
-    modules = {api.name: api.module for api in read_apis(root)}
-    fresh = out.with_name(out.name + ".new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    (fresh / "apis").mkdir(parents=True)
-    (fresh / "state").mkdir()
-    (fresh / "init_database").mkdir()
-    for path in sorted((root / "apis").glob("*.py")):
-        if path.name not in LEFT_OUT:
-            shutil.copyfile(path, fresh / "apis" / path.name)
-    for path in sorted((root / "init_database").glob("*.json")):
-        shutil.copyfile(path, fresh / "init_database" / path.name)
+    kept = [*sorted((root / "apis").glob("*.py")), *sorted((root / "init_database").glob("*.json"))]
+    modules = {api.name: api.module for api in apis}
     lines = "".join(f"    {name!r}: {module!r},\n" for name, module in sorted(modules.items()))
-    _write(fresh / "apis" / "__init__.py", PACKAGE.format(modules="{\n" + lines + "}"))
-    shutil.copyfile(Path(__file__).with_name("inside.py"), fresh / "state" / "inside.py")
-    recorded = _recordings(calls) if recordings else {}
-    _write(fresh / "state" / "apis.json", json.dumps({"modules": modules, "recorded": recorded}))
-    # Search shows the APIs, and nothing of how they are given a state.
-    _write(fresh / ".gitignore", "/state/\n")
-    shutil.rmtree(out, ignore_errors=True)
-    fresh.rename(out)
-    return out
+    return {
+        **{f"{path.parent.name}/{path.name}": path.read_bytes() for path in kept if path.name not in LEFT_OUT},
+        "apis/__init__.py": PACKAGE.format(modules="{\n" + lines + "}").encode(),
+        "apis/_tracer.py": Path(tracer.__file__).read_bytes(),
+        "state/inside.py": Path(__file__).with_name("inside.py").read_bytes(),
+        "state/apis.json": json.dumps({"modules": modules, "recorded": _recordings(calls)}).encode(),
+        # Search shows the APIs, and nothing of how they are given a state.
+        ".gitignore": b"/state/\n/apis/_tracer.py\n",
+    }
 
 
 def _recordings(calls: Iterable[Call]) -> dict[str, str]:
     found = {}
     for call in calls:
-        if call.name in RECORDED and call.result.get("exception") is None:
-            key = recording_key(call.name, call.arguments)
-            output: Any = json.dumps(call.result.get("output")).encode()
+        if call["name"] in RECORDED and call["result"].get("exception") is None:
+            key = recording_key(call["name"], call["arguments"])
+            output = json.dumps(call["result"].get("output")).encode()
             found[label(key)] = sealed(key, output).hex()
     return dict(sorted(found.items()))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

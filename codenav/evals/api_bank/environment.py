@@ -14,21 +14,19 @@ from codenav.core.system.interpreter import Interpreter, find_interpreter
 
 FOLDER = "environment"
 """Name of the environment in the folder that `prepare` makes."""
-
-NEWEST = (3, 12)
-"""The newest Python for it: googletrans, which upstream pins and which is used where it is installed, imports `cgi`."""
-OLDEST = (3, 8)
-
+OLDEST, NEWEST = 8, 12
+"""Versions of Python 3 for it: googletrans, which upstream pins and which is used where it is installed, imports `cgi`.
+"""
+SPAN = f"3.{OLDEST} to 3.{NEWEST}"
 PACKAGES = ("rank_bm25==0.2.2", "numpy", "nltk", "requests")
 """Packages that upstream's files import. Not among them: googletrans (it needs the network, which no sandbox has;
 `inside` stands in for it) and sentence_transformers (its file is left out)."""
-
 SECONDS = 900
 """For the installation."""
 
 
-def make(folder: Path, *, python: str | Path | None, notice: Callable[[str], None]) -> Path:
-    """Make a virtual environment in `folder` with `PACKAGES`, and return its interpreter.
+def make(folder: Path, *, python: str | Path | None, notice: Callable[[str], None]) -> None:
+    """Make a virtual environment in `folder` with `PACKAGES`.
 
     Raises:
         NotFound, UsageError: `python` is none, or is too new.
@@ -38,16 +36,14 @@ def make(folder: Path, *, python: str | Path | None, notice: Callable[[str], Non
     notice(f"making an environment with Python {base.version}: {', '.join(PACKAGES)}")
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
-    _run([str(base.executable), "-m", "venv", str(fresh)], "the environment cannot be made")
-    command = [str(fresh / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
+        _run([str(base.executable), "-m", "venv", str(fresh)], "the environment cannot be made")
+        command = [str(fresh / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*command, *PACKAGES], "the packages cannot be installed")
-    except Unavailable:
+        shutil.rmtree(folder, ignore_errors=True)
+        fresh.rename(folder)
+    finally:
         shutil.rmtree(fresh, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-    fresh.rename(folder)
-    return folder / "bin" / "python"
 
 
 def checked(python: str | Path) -> Interpreter:
@@ -57,18 +53,17 @@ def checked(python: str | Path) -> Interpreter:
         NotFound, UsageError: there is none, or it does not fit.
     """
     found = find_interpreter(python)
-    if not fits(found):
+    major, minor = map(int, found.version.split(".")[:2])
+    if major != 3 or not OLDEST <= minor <= NEWEST:
         raise UsageError(
-            f"{python} is Python {found.version}; API-Bank needs {_span()}",
-            hint=f"--python with a Python of {_span()}",
+            f"{python} is Python {found.version}; API-Bank needs {SPAN}", hint=f"--python with a Python of {SPAN}"
         )
     return found
 
 
 def candidates() -> list[str]:
     """Interpreters to try: our own, then those on the path, the newest first."""
-    minors = range(NEWEST[1], OLDEST[1] - 1, -1)
-    named = [shutil.which(f"python3.{minor}") for minor in minors]
+    named = [shutil.which(f"python3.{minor}") for minor in range(NEWEST, OLDEST - 1, -1)]
     return [sys.executable, *(path for path in named if path)]
 
 
@@ -80,21 +75,13 @@ def first_fitting(paths: Sequence[str]) -> Interpreter:
     """
     for path in paths:
         try:
-            found = find_interpreter(path)
+            return checked(path)
         except CodeNavError:
             continue
-        if fits(found):
-            return found
     raise Unavailable(
-        f"API-Bank needs Python {_span()}, and there is none here",
+        f"API-Bank needs Python {SPAN}, and there is none here",
         hint="install one beside yours (uv python install 3.12), then --python PATH",
     )
-
-
-def fits(interpreter: Interpreter) -> bool:
-    """True for a version that the APIs run on."""
-    major, minor = map(int, interpreter.version.split(".")[:2])
-    return OLDEST <= (major, minor) <= NEWEST
 
 
 def prepared_python(folder: Path) -> Path:
@@ -109,10 +96,6 @@ def prepared_python(folder: Path) -> Path:
         raise NotFound(f"no environment in {folder}", hint=f"codenav eval prepare api-bank --data DIR --out {folder}")
     checked(path)
     return path
-
-
-def _span() -> str:
-    return f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
 
 
 def _run(command: Sequence[str], trouble: str) -> None:

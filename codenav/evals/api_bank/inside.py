@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import builtins
 import copy
 import functools
 import hashlib
@@ -15,23 +14,15 @@ import json
 import os
 import random
 import sys
-import threading
 import types
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping
 
 SAMPLE = "sample.json"
 """The file in the work folder that tells what came before the request. Without it the databases are as shipped."""
 
 NO_TOOLS = frozenset({"check_api_call_correctness", "dump_database", "format_check"})
 """Public methods that are no way to use an API: upstream's grader, a debugging aid, and a helper."""
-
-TRACED_CALLS = 900
-"""Calls that are told to the host in one process: a sandbox takes 1,000 a step, and the agent may make some too."""
-
-TEXT = 100_000
-"""Characters of an argument that are told to the host; a call to the host carries 1 MiB."""
 
 LANGUAGES = {
     "ar": "arabic", "de": "german", "en": "english", "es": "spanish", "fr": "french", "hi": "hindi", "it": "italian",
@@ -92,8 +83,7 @@ class State:
         """`folder` has `init_database`; `modules` are those of the classes; `recorded` are sealed answers in hex."""
         self._folder, self._modules, self._recorded = folder, modules, recorded
         self._chance = Chance(0)
-        self._within = threading.local()
-        self._told = 0
+        self._tracer: Any = importlib.import_module("apis._tracer")
         self.begin({})
 
     def begin(self, sample: Mapping[str, Any]) -> None:
@@ -114,7 +104,7 @@ class State:
         output = output.get("token") if isinstance(output, dict) else output
         self._chance.pinned = str(output) if isinstance(output, str) else ""
         try:
-            with self._inner():
+            with self._tracer.untraced():
                 return self.api(name)().call(**copy.deepcopy(dict(arguments)))
         except Exception as error:
             return f"{type(error).__name__}: {error}"
@@ -134,7 +124,7 @@ class State:
             module.word_tokenize = tokenize  # type: ignore[attr-defined]
         for name, value in list(vars(cls).items()):
             if inspect.isfunction(value) and not name.startswith("_") and name not in NO_TOOLS:
-                setattr(cls, name, self._traced(cls.__name__, value))
+                setattr(cls, name, self._tracer.traced(self._recorded_first(cls.__name__, value), cls.__name__))
         cls.__init__ = self._made(cls, cls.__init__)  # type: ignore[misc]
 
     def _made(self, cls: type, init: Callable[..., None]) -> Callable[..., None]:
@@ -142,7 +132,7 @@ class State:
 
         @functools.wraps(init)
         def __init__(instance: Any, *args: Any, **kwargs: Any) -> None:
-            with self._inner():
+            with self._tracer.untraced():
                 given = inspect.signature(init).bind(instance, *args, **kwargs).arguments
                 given = {name: value for name, value in list(given.items())[1:] if value is not None}
                 known = None if given else self._instances.get(cls.__name__)
@@ -168,71 +158,22 @@ class State:
             self._databases[name] = json.loads(path.read_text(encoding="utf-8"))
         return self._databases.get(name)
 
-    def _traced(self, api: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _recorded_first(self, api: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method, which answers from what was recorded where the API would ask a server."""
+        if api not in ("Dictionary", "Translate") or method.__name__ != "call":
+            return method
+
         @functools.wraps(method)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not getattr(self._within, "depth", 0):
-                self._tell(api, method, args, kwargs)
-            with self._inner():
-                answer = self._from_recording(api, method, args, kwargs)
-                return method(*args, **kwargs) if answer is None else answer
+            given = self._tracer.by_name(method, args, kwargs)
+            key = recording_key(api, given)
+            data = self._recorded.get(label(key))
+            if data is None:
+                return method(*args, **kwargs)
+            output = json.loads(sealed(key, bytes.fromhex(data)))
+            return {"api_name": api, "input": given, "output": output, "exception": None}
 
         return call
-
-    @contextmanager
-    def _inner(self) -> Iterator[None]:
-        """Calls in here are made by an API, and are not traced."""
-        self._within.depth = getattr(self._within, "depth", 0) + 1
-        try:
-            yield
-        finally:
-            self._within.depth -= 1
-
-    def _tell(self, api: str, method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        ask = getattr(builtins, "call_host", None)
-        if ask is None or self._told >= TRACED_CALLS:
-            return
-        self._told += 1
-        try:
-            told = {name: plain(value) for name, value in named(method, args, kwargs).items()}
-            ask("eval.called", name=api, arguments=told)
-        except Exception:
-            # A call must never fail because it could not be told.
-            pass
-
-    def _from_recording(
-        self, api: str, method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        if api not in ("Dictionary", "Translate") or method.__name__ != "call":
-            return None
-        given = named(method, args, kwargs)
-        key = recording_key(api, given)
-        data = self._recorded.get(label(key))
-        if data is None:
-            return None
-        output = json.loads(sealed(key, bytes.fromhex(data)))
-        return {"api_name": api, "input": given, "output": output, "exception": None}
-
-
-def named(method: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by name, without `self`; those that do not fit the signature as they were given."""
-    try:
-        bound = inspect.signature(method).bind(*args, **kwargs).arguments
-    except TypeError:
-        return {**{str(place): value for place, value in enumerate(args[1:])}, **kwargs}
-    rest = next((p.name for p in inspect.signature(method).parameters.values() if p.kind is p.VAR_KEYWORD), "")
-    further = bound.pop(rest, {})
-    return {**dict(list(bound.items())[1:]), **further}
-
-
-def plain(value: Any) -> Any:
-    """A value in JSON types; anything else, or what is too long, is its bounded `repr`."""
-    try:
-        if len(json.dumps(value, allow_nan=False)) <= TEXT and json.loads(json.dumps(value)) == value:
-            return value
-    except (TypeError, ValueError, RecursionError):
-        pass
-    return repr(value)[:TEXT]
 
 
 def stand_ins() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codenav.evals.api_bank.code_base import RECORDED
@@ -19,79 +18,67 @@ RENAMED = "has an argument that was renamed upstream after the recording"
 GRADER = "upstream's grader reads a field that is not there"
 DATA = "the shipped data differs from the recording"
 
-
-@dataclass(frozen=True)
-class Known:
-    """The figures of a commit."""
-
-    samples: int
-    calls: int
-    """Expected ones."""
-    accepted: int
-    """By the APIs' own graders, with recorded answers off."""
-    causes: Mapping[str, int]
-    """Of the others."""
-    upstream: int
-    """Accepted by upstream's recipe: databases as shipped for each call, and arguments as text."""
-    earlier: int
-    """Calls before the last message of the user, all accepted."""
+CAUSES = "causes of the others"
+KNOWN: Mapping[str, Any] = {
+    "samples": 186,
+    "expected calls": 220,
+    "earlier calls": 113,
+    "expected calls that the APIs' own graders accept": 200,
+    CAUSES: {NETWORK: 7, RENAMED: 8, GRADER: 1, DATA: 4},
+    "accepted by upstream's recipe": 181,
+}
+"""Figures of the pinned commit, with recorded answers off."""
 
 
-KNOWN = Known(186, 220, 200, {NETWORK: 7, RENAMED: 8, GRADER: 1, DATA: 4}, 181, 113)
-"""Of the pinned commit."""
-
-
-def cause_of(api: str, told: str) -> str:
-    """The cause for which an expected call is refused, from what its replay told."""
+def cause_of(api: str, message: str) -> str:
+    """The cause for which an expected call is refused, from the message of its replay."""
     if api in RECORDED:
         return NETWORK
-    if "unexpected keyword argument" in told:
+    if "unexpected keyword argument" in message:
         return RENAMED
-    return GRADER if told.startswith("the grader failed: KeyError") else DATA
+    return GRADER if message.startswith("the grader failed: KeyError") else DATA
 
 
-def checks(
-    samples: Sequence[Sample],
-    known: Known | None,
-    *,
-    made: Callable[[Sample], Sequence[str]],
-    bare: Replays,
-    recorded: Replays,
-) -> list[Check]:
-    """Compare what a checkout yields with what is known of it: of a commit that is not `known`, only what must hold.
+def checks(samples: Sequence[Sample], bare: Replays, recorded: Replays, *, known: bool) -> list[Check]:
+    """Compare what a checkout yields with what is `known` of it: of another commit only what must hold.
 
-    `made` makes the expected calls of a sample in a sandbox as an agent would, and returns the names that were traced;
     `bare` replays without recorded answers.
     """
-    exact = sum(match(made(sample), [call["name"] for call in sample.gold]).f1 == 1.0 for sample in samples)
-    verdicts = [(sample, recorded.graded(state_of(sample), sample.gold, sample.gold)) for sample in samples]
-    earlier = [call for sample in samples for call in _earlier(sample, recorded)]
-    plain = [(sample, bare.graded(state_of(sample), sample.gold, sample.gold)) for sample in samples]
+    traced = [recorded.traced(state_of(sample), sample.gold) for sample in samples]
+    exact = [
+        match(made, [call["name"] for call in one.gold]).f1 == 1.0 for made, one in zip(traced, samples, strict=True)
+    ]
+    whole = [recorded.graded(state_of(sample), sample.gold, sample.gold) for sample in samples]
+    plain = [bare.graded(state_of(sample), sample.gold, sample.gold) for sample in samples]
+    earlier = [verdict for sample in samples for verdict in _earlier(sample, recorded)]
     refused = [
         (sample, call["name"], cause_of(call["name"], verdict["cause"]))
-        for sample, found in plain
+        for sample, found in zip(samples, plain, strict=True)
         for call, verdict in zip(sample.gold, found["ours"], strict=True)
         if not verdict["accepted"]
     ]
-    causes = Counter(cause for _, _, cause in refused)
+    causes = dict(Counter(cause for _, _, cause in refused))
+    accepted = sum(_accepted(found["ours"]) for found in plain)
+    found = {
+        "samples": len(samples),
+        "expected calls": sum(len(sample.gold) for sample in samples),
+        "earlier calls": len(earlier),
+        "earlier calls that the APIs accept": _accepted(earlier),
+        "expected calls that the APIs' own graders accept": accepted,
+        CAUSES: causes,
+        "accepted with recorded answers": sum(_accepted(found["ours"]) for found in whole),
+        "accepted by upstream's recipe": sum(_accepted(found["upstream"]) for found in plain),
+        "samples with F1 = 100 by name": sum(exact),
+    }
+    expected = {
+        **found,
+        **(KNOWN if known else {}),
+        "earlier calls that the APIs accept": len(earlier),
+        "accepted with recorded answers": accepted + causes.get(NETWORK, 0),
+        "samples with F1 = 100 by name": len(samples),
+    }
     lines = "\n".join(f"{sample.id} ({sample.facts['file']}): {name}: {cause}" for sample, name, cause in refused)
-    accepted = sum(_accepted(found["ours"]) for _, found in plain)
-    more = sum(_accepted(found["ours"]) for _, found in verdicts)
-    upstream = sum(_accepted(found["upstream"]) for _, found in plain)
-    calls = sum(len(sample.gold) for sample in samples)
-    if known is None:
-        known = Known(len(samples), calls, accepted, dict(causes), upstream, len(earlier))
-    return [
-        Check("samples", known.samples, len(samples)),
-        Check("expected calls", known.calls, calls),
-        Check("earlier calls", known.earlier, len(earlier)),
-        Check("earlier calls that the APIs accept", known.earlier, _accepted(earlier)),
-        Check("expected calls that the APIs' own graders accept", known.accepted, accepted),
-        Check("causes of the others", dict(known.causes), dict(causes), lines),
-        Check("accepted with recorded answers", known.accepted + known.causes.get(NETWORK, 0), more),
-        Check("accepted by upstream's recipe", known.upstream, upstream),
-        Check("samples with F1 = 100 by name", known.samples, exact),
-    ]
+    return [Check(name, expected[name], value, lines if name == CAUSES else "") for name, value in found.items()]
 
 
 def _earlier(sample: Sample, replays: Replays) -> Sequence[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The task API-Bank: samples from a checkout of DAMO-ConvAI, the adapted code base, and the scores of calls."""
+"""The task API-Bank: samples from a checkout of DAMO-ConvAI, the texts for the agent, and the scores of calls."""
 
 from __future__ import annotations
 
@@ -10,24 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codenav.core.actions import Search
 from codenav.core.errors import UsageError
-from codenav.core.protocols import Environment
-from codenav.environments import EpisodeParts, standard_environments
-from codenav.evals.api_bank.code_base import Api, read_apis, write_code_base
-from codenav.evals.api_bank.descriptions import described, guided
+from codenav.evals.api_bank.code_base import Api, code_base, read_apis
 from codenav.evals.api_bank.dialogues import FOLDER, Dialogue, dialogues
 from codenav.evals.api_bank.environment import FOLDER as ENVIRONMENT
 from codenav.evals.api_bank.environment import make, prepared_python
 from codenav.evals.api_bank.replays import Replays
-from codenav.evals.api_bank.selfcheck import DATA, GRADER, KNOWN, RENAMED, checks, state_of
-from codenav.evals.checkouts import checkout
+from codenav.evals.api_bank.selfcheck import DATA, GRADER, RENAMED, checks, state_of
+from codenav.evals.benchmark import Benchmark, write_files
 from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, summed
-from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting
-
-COMMIT = "483554eae102996f5ec1f4feab4e78ef29c2a394"
-"""Of DAMO-ConvAI; the figures of the self-check are known for it."""
-NEEDS = ("apis/api.py", "init_database", FOLDER)
+from codenav.evals.task import Attempt, Check, Column, Mode, Sample
 
 UNGRADABLE: Mapping[str, str] = {
     "CancelTimedSwitch": RENAMED,
@@ -37,13 +29,28 @@ UNGRADABLE: Mapping[str, str] = {
 }
 """APIs whose grader refuses every expected call of the known commit, and the cause: 13 calls, which no agent can make
 so that they are accepted. They count by name, not in the columns `accepted` and `upstream`."""
+_RECIPES = {"accepted": "ours", "upstream": "upstream"}
+"""Columns of graded calls, and the recipes of `Replays.graded`."""
+
+_LIBRARY = (
+    "The package `apis` is a library of APIs. Each API is a class in a file of its own, imported as "
+    "`from apis import NAME`; an object of it, made without arguments, has the data of the conversation's service."
+)
+_GUIDELINES = (
+    "Use an API by making an object of its class without arguments and calling its method `call`, and no other "
+    "method: `GetToday().call()`. It returns a dictionary: `output` has the result, `exception` the reason of a "
+    "failure.",
+    "Every request can be answered with these APIs. Define no APIs of your own, and change none.",
+    "Make only the calls that the last message of the user needs. What the conversation already tells, such as a "
+    "token, need not be asked for again.",
+)
 
 
-class ApiBank:
+class ApiBank(Benchmark):
     """Dialogues whose last request is answered with calls of 52 APIs; the names of the called APIs are scored."""
 
     name = "api-bank"
-    columns: Sequence[Column] = (
+    columns = (
         Column("precision", "calls of expected APIs among all, mean over samples, in %", "P"),
         Column("recall", "expected calls that were made, mean over samples, in %", "R"),
         Column("f1", "harmonic mean of both for each sample, mean over samples, in %", "F1"),
@@ -52,6 +59,9 @@ class ApiBank:
         Column("accepted", "gradable expected calls that upstream's graders accept in the sample's state, in %"),
         Column("upstream", "the same by upstream's recipe, faults included: each call alone, arguments as text, in %"),
     )
+    known_commit = "483554eae102996f5ec1f4feab4e78ef29c2a394"
+    folder = "api-bank"
+    needs = ("apis/api.py", "init_database", FOLDER)
 
     def __init__(
         self,
@@ -60,21 +70,14 @@ class ApiBank:
         any_commit: bool = False,
         description: str = "library",
         guidelines: str = "default",
-        shows: str = "shorter",
-        paths_only: bool = False,
-        prepared: Path | None = None,
+        prepared: str | Path | None = None,
         python: str | Path | None = None,
         sandbox: str = "",
     ) -> None:
         """Read the dialogues from a checkout of DAMO-ConvAI, or from its folder `api-bank`.
 
         Args:
-            data: the checkout.
-            any_commit: take another commit than the known one.
-            description: `none`, `names`, `descriptions`, `prototypes`, `library`, or the path of a file.
-            guidelines: `default`, `none`, or the path of a file.
-            shows: see `SearchEnvironment`; the runner passes it on.
-            paths_only: refused; the paths of this code base are the names of its APIs.
+            data, any_commit, description, guidelines: as for `Benchmark`.
             prepared: the folder that `prepare` made. None: the caller's Python, in which `SearchEngine` needs
                 rank_bm25, numpy and nltk.
             python: the Python of which `prepare` makes the environment (None: the first that fits), and which replays
@@ -85,21 +88,17 @@ class ApiBank:
             NotFound: a file is missing.
             UsageError: the commit is another one, or a file is not as expected.
         """
-        if paths_only:
-            raise UsageError("--paths-only is for m3tooleval", hint="--description names")
-        found = checkout(data, needs=NEEDS, folder="api-bank", commit=COMMIT, any_commit=any_commit)
-        self._root, self._commit = found.root, found.commit
-        self._description, self._guidelines = description, guidelines
+        super().__init__(data, any_commit=any_commit, description=description, guidelines=guidelines)
         self._python, self._backend = python, sandbox
-        self._prepared = prepared_python(prepared) if prepared else None
-        self._all = dialogues(found.root)
+        self._prepared = prepared_python(Path(prepared)) if prepared else None
+        self._all = dialogues(self.root)
         self._graders: dict[tuple[str, str], Replays] = {}
         self._opening = threading.Lock()
 
     @cached_property
     def apis(self) -> Sequence[Api]:
         """The APIs as upstream describes them."""
-        return read_apis(self._root)
+        return read_apis(self.root)
 
     @property
     def dialogues(self) -> Sequence[Dialogue]:
@@ -108,38 +107,24 @@ class ApiBank:
 
     def samples(self) -> Sequence[Sample]:
         """The dialogues in which an API is called after the last message of the user; `gold` has those calls."""
-        return self._samples
-
-    @cached_property
-    def _samples(self) -> list[Sample]:
         found = [dialogue.sample() for dialogue in self.dialogues]
         if not found:
-            raise UsageError(f"no dialogue in {self._root / FOLDER} is a sample", hint="take a whole checkout")
+            raise UsageError(f"no dialogue in {self.root / FOLDER} is a sample", hint="take a whole checkout")
         return found
 
-    def write(self, out: Path, *, recordings: bool = True) -> Path:
-        """Write the adapted code base into `out`. Without `recordings` no API has a recorded answer."""
+    def files(self, *, recordings: bool = True) -> Mapping[str, bytes]:
+        """The package `apis`. Without `recordings` no API has a recorded answer."""
         calls = [call for dialogue in self._all for call in [*dialogue.earlier, *dialogue.gold]]
-        return write_code_base(self._root, out, calls=calls, recordings=recordings)
+        return code_base(self.root, self.apis, calls if recordings else ())
 
-    def setting(self, mode: Mode, out: Path) -> Setting:
-        """Write the package `apis` below `out`, and describe it."""
-        folder = self.write(out / "code")
-        text = described(self.apis, mode, self._description)
-        return Setting(
-            on=[folder],
-            # An empty one would be replaced by codenav's own description of the code base.
-            description="\n\n".join(part for part in (text, guided(self._guidelines)) if part) or "(no description)",
-            python=self._prepared,
-            environments=standard_environments if mode is Mode.CODE_USE else _without_search,
-            facts={
-                "commit": self._commit,
-                "description": self._description if mode is Mode.CODE_USE else "all tools",
-                "description_characters": len(text),
-                "guidelines": self._guidelines,
-                "environment": "prepared" if self._prepared else "the caller's",
-            },
-        )
+    def facts(self) -> Mapping[str, Any]:
+        """The environment of the APIs."""
+        return {"environment": "prepared" if self._prepared else "the caller's"}
+
+    @property
+    def interpreter(self) -> Path | None:
+        """The prepared environment."""
+        return self._prepared
 
     def prepare(self, out: Path, *, notice: Callable[[str], None]) -> None:
         """Make the environment of the APIs in `out`.
@@ -178,16 +163,28 @@ class ApiBank:
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Make the expected calls, with and without recorded answers, and score them."""
-        notice(f"making {sum(len(sample.gold) for sample in self.samples())} expected calls four times")
-        bare, whole = self.write(out / "bare", recordings=False), self.write(out / "code")
+        samples = self.samples()
+        notice(f"making {sum(len(sample.gold) for sample in samples)} expected calls four times")
+        bare = write_files(self.files(recordings=False), out / "bare")
+        whole = write_files(self.files(), out / "code")
         with self._replays(bare, self._backend) as plain, self._replays(whole, self._backend) as recorded:
-            return checks(
-                self.samples(),
-                KNOWN if self._commit == COMMIT else None,
-                made=lambda sample: recorded.traced(state_of(sample), sample.gold),
-                bare=plain,
-                recorded=recorded,
-            )
+            return checks(samples, plain, recorded, known=self.commit == self.known_commit)
+
+    def described(self, mode: Mode, level: str) -> str:
+        """Upstream's own descriptions."""
+        if mode is Mode.TOOL_USE:
+            return "\n\n".join([_LIBRARY, *(api.text for api in self.apis)])
+        if level == "none":
+            return ""
+        if level == "names":
+            return f"{_LIBRARY}\nAPIs: {', '.join(api.name for api in self.apis)}"
+        names = [api.prototype if level == "prototypes" else api.name for api in self.apis]
+        lines = [f"- {name}: {api.description}" for name, api in zip(names, self.apis, strict=True)]
+        return "\n".join([_LIBRARY, "All APIs:", *lines])
+
+    def guided(self, mode: Mode) -> str:
+        """Our guidelines."""
+        return "\n".join(["Guidelines:", *(f"- {one}" for one in _GUIDELINES)])
 
     def _grader(self, attempt: Attempt) -> Replays:
         """The replays for an attempt, in a sandbox like its own."""
@@ -197,7 +194,7 @@ class ApiBank:
             if (backend, image) not in self._graders:
                 # Beside no run folder: what is graded there must not be found by an agent.
                 folder = tempfile.TemporaryDirectory(prefix="codenav-api-bank-")
-                code = self.write(Path(folder.name) / "code")
+                code = write_files(self.files(), Path(folder.name) / "code")
                 made = self._graders[backend, image] = self._replays(code, backend, image)
                 weakref.finalize(self, _ended, made, folder)
             return self._graders[backend, image]
@@ -206,17 +203,9 @@ class ApiBank:
         return Replays(code, python=self._prepared or self._python, backend=backend, image=image)
 
 
-_RECIPES = {"accepted": "ours", "upstream": "upstream"}
-"""Columns of graded calls, and the recipes of `Replays.graded`."""
-
-
 def _accepted(expected: Sequence[str], verdicts: Sequence[Mapping[str, Any]]) -> int:
     pairs = zip(expected, verdicts, strict=False)
     return sum(bool(verdict["accepted"]) for name, verdict in pairs if name not in UNGRADABLE)
-
-
-def _without_search(parts: EpisodeParts) -> list[Environment]:
-    return [one for one in standard_environments(parts) if one.action is not Search]
 
 
 def _ended(replays: Replays, folder: tempfile.TemporaryDirectory[str]) -> None:

@@ -13,31 +13,19 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest.mock import MagicMock
 
 NOT_NEEDED = ("tqdm", "IPython")
 """Packages that the benchmark's runner needs and its tasks do not."""
 
 
-class _Anything:
-    """A stand-in for the names that the benchmark imports for its own runner: progress bars, an interactive shell."""
-
-    def __init__(self, *arguments: object, **named: object) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> "_Anything":
-        return _Anything()
-
-    def __call__(self, *arguments: object, **named: object) -> "_Anything":
-        return _Anything()
-
-
 class _Blank(types.ModuleType):
-    """A module with every name."""
+    """A stand-in for a package of the benchmark's own runner, with every name: progress bars, an interactive shell."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Anything
+        return MagicMock
 
 
 class _Blanks(importlib.abc.MetaPathFinder, importlib.abc.Loader):

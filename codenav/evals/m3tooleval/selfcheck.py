@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codenav.evals.m3tooleval.adapt import PACKAGE, code_base, file_of, module_of, statements_of, write
+from codenav.evals.benchmark import write_files
+from codenav.evals.m3tooleval.adapt import PACKAGE, Statement, code_base, file_of, module_of
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.m3tooleval.upstream import Domain, read
 from codenav.evals.task import Check
@@ -55,13 +56,14 @@ def checks(
 
 def rebuilt(root: Path, domains: Sequence[Domain], out: Path, backend: str) -> list[Domain]:
     """The domains once more, from copies of upstream's modules that import their tools from the adapted code base."""
-    shutil.copytree(root / "tasks", out / "tasks", symlinks=True)
     files = code_base(domains, docstrings=False)
-    write(files, out)
+    write_files(files, out)
+    shutil.copytree(root / "tasks", out / "tasks", symlinks=True)
     for domain in domains:
-        own = {name for one in statements_of(ast.parse(files[file_of(domain)])) for name in one.binds}
+        own = {name for node in ast.parse(files[file_of(domain)]).body for name in Statement.of(node).binds}
         tree = ast.parse(domain.file.read_text(encoding="utf-8"))
-        kept = [one.node for one in statements_of(tree) if not one.binds & own or _imports(one.node)]
+        imports = (ast.Import, ast.ImportFrom)
+        kept = [node for node in tree.body if isinstance(node, imports) or not Statement.of(node).binds & own]
         taken = f"from {module_of(domain)} import {', '.join(sorted(own))}"
         text = "\n".join([taken, *map(ast.unparse, kept)])
         (out / domain.file.relative_to(root)).write_text(text, encoding="utf-8")
@@ -85,7 +87,3 @@ def _all(name: str, tasks: Collection[str], holds: Callable[[str], bool]) -> Che
     """A check that something holds for each task; its detail names the others."""
     others = sorted(task for task in tasks if not holds(task))
     return Check(name, len(tasks), len(tasks) - len(others), "\n".join(others))
-
-
-def _imports(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
