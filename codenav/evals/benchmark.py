@@ -24,6 +24,8 @@ class Benchmark:
     """Files and folders without which a folder is not the benchmark's."""
     read: ClassVar[Sequence[str]] = ()
     """`Setting.read`."""
+    all_tools: ClassVar[str] = "all tools"
+    """The word for the description of tool-use in the head of a run."""
 
     def __init__(self, data: Path, *, any_commit: bool, description: str, guidelines: str) -> None:
         """Find the benchmark in a checkout, and read the files that are named as description or guidelines.
@@ -88,7 +90,7 @@ class Benchmark:
             read=list(self.read),
             facts={
                 "commit": self.commit,
-                "description": self._level if mode is Mode.CODE_USE else "all tools",
+                "description": self._level if mode is Mode.CODE_USE else self.all_tools,
                 "description_characters": len(description),
                 "guidelines": self._guidelines,
                 **self.facts(),

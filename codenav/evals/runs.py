@@ -85,8 +85,8 @@ class Head:
         ]
         for name in ("settings", "facts"):
             mine, its = getattr(self, name), getattr(other, name)
-            # Runs of before the sampling was recorded say nothing about it.
-            keys = {*mine, *its} - ({"sampling"} if "sampling" not in {*mine} & {*its} else set())
+            # Older runs do not tell these.
+            keys = {*mine, *its} - ({"sampling", "description_characters"} - ({*mine} & {*its}))
             found += [key for key in sorted(keys) if mine.get(key) != its.get(key)]
         return found
 

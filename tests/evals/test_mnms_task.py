@@ -20,8 +20,8 @@ from codenav.agents.models import ScriptedModel
 from codenav.core.actions import Code, CodeSummary, Done, Search
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 from codenav.evals.mnms import Mnms
+from codenav.evals.mnms.plans import draw
 from codenav.evals.mnms.programs import program_of
-from codenav.evals.mnms.sampling import draw
 from codenav.evals.task import Attempt, Mode
 
 DATA = Path(__file__).parent.parent / "data" / "evals" / "mnms"
@@ -81,9 +81,10 @@ def test_a_task_file_is_needed_and_looked_for_in_the_checkout(tmp_path: Path) ->
         ({"plan_str": "[{'id': 0"}, "no Python literal"),
         ({"plan_str": "[]"}, "no list of calls"),
         ({"plan_str": "{}"}, "no list of calls"),
-        ({"plan_str": "[1]"}, "has no name"),
+        ({"plan_str": "[1]"}, "has not a number as id, a name, and args"),
         ({"plan_str": "[{'id': 0, 'name': 'tag', 'args': {'a b': 1}}]"}, "no dict of names"),
-        ({"plan_str": "[{'id': 'x', 'name': 'tag', 'args': {}}]"}, "no number"),
+        ({"plan_str": "[{'id': 'x', 'name': 'tag', 'args': {}}]"}, "has not a number as id"),
+        ({"plan_str": "[{'id': True, 'name': 'tag', 'args': {}}]"}, "has not a number as id"),
         ({"plan_str": "[{'id': 0, 'name': 'tag', 'args': {}}, {'id': 0, 'name': 'tag', 'args': {}}]"}, "same id"),
         ({"plan_str": "(" * 5000 + ")" * 5000}, "literal"),
         ({"plan_str": [1]}, "plan_str is no text"),
@@ -233,8 +234,6 @@ def test_levels_of_description(tmp_path: Path) -> None:
     for wrong in ({"description": "nothing.md"}, {"guidelines": "nothing.md"}):
         with pytest.raises(NotFound, match=r"nothing\.md"):
             mnms(**wrong)
-    with pytest.raises(UsageError, match="--paths-only"):
-        mnms(paths_only=True)
 
 
 @pytest.mark.parametrize("data", [DATA / "checkout", REAL])

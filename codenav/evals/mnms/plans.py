@@ -1,13 +1,14 @@
-"""Task files of m&m's: JSON lines with requests and plans, which are Python literals: read, never evaluated."""
+"""Task files of m&m's: JSON lines with requests and plans, Python literals that are read and never evaluated; draws."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import json
+import random
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from codenav.core.errors import NotFound, UsageError
 
 LONGEST = 1_000_000
 """Characters of one plan. Upstream's have some hundreds."""
+TRIES = 10_000
+"""Seeds that are tried before a draw is too small to hold every tool."""
 
 WHERE = (
     "m&m's keeps its task files apart from its code: download one of the data set zixianma/mnms from huggingface.co "
@@ -108,58 +111,82 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _task(row: dict[str, Any], where: str, tools: frozenset[str]) -> PlannedTask:
-    def wrong(what: str) -> UsageError:
-        return UsageError(f"{where}: {what}", hint=_FIELDS)
-
-    id, request = row.get("id"), row.get("user_request")
-    if isinstance(id, bool) or not isinstance(id, int | str) or not _ID.fullmatch(str(id)):
-        raise wrong("id is no number")
-    if not isinstance(request, str) or not request.strip():
-        raise wrong("user_request is no text")
-    plan = _plan(_literal(row.get("plan_str"), "plan_str", wrong), "plan_str", tools, wrong)
-    others = row.get("alt_plans_str")
-    found: object = [] if others is None else _literal(others, "alt_plans_str", wrong)
-    if found is None:
-        found = []
-    if not isinstance(found, list):
-        raise wrong("alt_plans_str is no list of plans")
-    return PlannedTask(str(id), request, plan, [_plan(one, "alt_plans_str", tools, wrong) for one in found])
+    id, request, others = row.get("id"), row.get("user_request"), row.get("alt_plans_str")
+    try:
+        if isinstance(id, bool) or not isinstance(id, int | str) or not _ID.fullmatch(str(id)):
+            raise ValueError("id is no number")
+        if not isinstance(request, str) or not request.strip():
+            raise ValueError("user_request is no text")
+        plan = _plan(_literal(row.get("plan_str"), "plan_str"), "plan_str", tools)
+        found = (None if others is None else _literal(others, "alt_plans_str")) or []
+        if not isinstance(found, list):
+            raise ValueError("alt_plans_str is no list of plans")
+        return PlannedTask(str(id), request, plan, [_plan(one, "alt_plans_str", tools) for one in found])
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}", hint=_FIELDS) from None
 
 
-Wrong = Callable[[str], UsageError]
-
-
-def _literal(text: object, field: str, wrong: Wrong) -> object:
-    if not isinstance(text, str):
-        raise wrong(f"{field} is no text")
-    if len(text) > LONGEST:
-        raise wrong(f"{field} has more than {LONGEST:,} characters")
+def _literal(text: object, field: str) -> object:
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise ValueError(f"{field} is no text of at most {LONGEST:,} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.literal_eval(text.strip())
     except SyntaxError:
-        raise wrong(f"{field} is no Python literal") from None
+        raise ValueError(f"{field} is no Python literal") from None
     except (ValueError, TypeError, MemoryError, RecursionError):
-        raise wrong(f"{field} holds code in place of a literal; nothing of it was run") from None
+        raise ValueError(f"{field} holds code in place of a literal; nothing of it was run") from None
 
 
-def _plan(found: object, field: str, tools: frozenset[str], wrong: Wrong) -> list[Node]:
+def _plan(found: object, field: str, tools: frozenset[str]) -> list[Node]:
     if not isinstance(found, list) or not found:
-        raise wrong(f"{field} is no list of calls")
+        raise ValueError(f"{field} is no list of calls")
     nodes = []
     for node in found:
-        if not isinstance(node, dict) or not isinstance(node.get("name"), str):
-            raise wrong(f"a call of {field} has no name")
-        number, args = node.get("id"), node.get("args")
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise wrong(f"a call of {field} has no number as its id")
-        if not isinstance(args, dict) or not all(isinstance(key, str) and key.isidentifier() for key in args):
-            raise wrong(f"the args of {node['name']!r} in {field} are no dict of names")
-        name = node["name"].strip().replace(" ", "_")
+        match node:
+            case {"id": int(number), "name": str(title), "args": dict(args)} if not isinstance(number, bool):
+                name = title.strip().replace(" ", "_")
+            case _:
+                raise ValueError(f"a call of {field} has not a number as id, a name, and args")
+        if not all(isinstance(key, str) and key.isidentifier() for key in args):
+            raise ValueError(f"the args of {title!r} in {field} are no dict of names")
         if name not in tools:
-            raise wrong(f"{field} names an unknown tool: {node['name']!r}")
+            raise ValueError(f"{field} names an unknown tool: {title!r}")
         nodes.append(Node(number, name, args))
     if len({node.id for node in nodes}) < len(nodes):
-        raise wrong(f"two calls of {field} have the same id")
+        raise ValueError(f"two calls of {field} have the same id")
     return nodes
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Some tasks of a file. The paper took 200 at random and did not publish which."""
+
+    tasks: Sequence[PlannedTask]
+    """In the order of the file."""
+    seed: int | None
+    """The seed that drew them: the one asked for, or a later one. None: all tasks."""
+    missing: Sequence[str] = ()
+    """Tools of the file that no drawn task has. The macro averages count them as 0."""
+
+
+def draw(tasks: Sequence[PlannedTask], size: int, seed: int) -> Draw:
+    """Draw `size` tasks; 0, or as many as there are, means all.
+
+    An average over all tools needs every tool, so the seed is raised until each tool of the file is drawn. If no seed
+    within `TRIES` does that, the draw is that of the first seed, and says what is missing.
+    """
+    if not 0 < size < len(tasks):
+        return Draw(tasks, None)
+    wanted = {name for task in tasks for name in task.names[0]}
+    # Numbers are sorted as numbers: the same ids give the same draw, whatever the order of the file.
+    ids = sorted((task.id for task in tasks), key=lambda id: (not id.isdecimal(), int(id) if id.isdecimal() else 0, id))
+
+    def drawn(seed: int) -> Draw:
+        among = set(random.Random(seed).sample(ids, size))
+        chosen = [task for task in tasks if task.id in among]
+        return Draw(chosen, seed, sorted(wanted - {name for task in chosen for name in task.names[0]}))
+
+    found = (drawn(tried) for tried in range(seed, seed + TRIES))
+    return next((one for one in found if not one.missing), None) or drawn(seed)

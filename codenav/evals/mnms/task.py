@@ -8,24 +8,28 @@ from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
 from codenav.episodes.verify import last_summary
-from codenav.evals.checkouts import checkout
-from codenav.evals.mnms.adapt import missing_packages, write_placeholders, write_real
-from codenav.evals.mnms.descriptions import description as described
-from codenav.evals.mnms.plans import WHERE, Node, PlannedTask, read_tasks
-from codenav.evals.mnms.sampling import draw
-from codenav.evals.mnms.scoring import COLUMNS, aggregate, score
-from codenav.evals.mnms.selfcheck import checks
+from codenav.evals.benchmark import Benchmark
+from codenav.evals.mnms.code_base import missing_packages, placeholder_files, real_files
+from codenav.evals.mnms.plans import WHERE, Node, PlannedTask, draw, read_tasks
+from codenav.evals.mnms.programs import MODULE, PACKAGE
+from codenav.evals.mnms.scoring import COLUMNS, aggregate, checks, score
 from codenav.evals.mnms.tools import COMMIT, FOLDER, NEEDS, read_tools
-from codenav.evals.task import Attempt, Check, Mode, Sample, Setting
+from codenav.evals.task import Attempt, Check, Mode, Sample
 
 KINDS = {1: "one tool", 2: "two tools", 3: "three tools"}
+TEXTS = Path(__file__).parent
+"""Folder of the texts for the agent."""
+SEARCH = "How to search:"
+"""The line of `guidelines.md` from which on it is for agents that can search."""
 
 
-class Mnms:
+class Mnms(Benchmark):
     """Tasks of m&m's, scored by the calls in the code summary."""
 
     name = "mnms"
     columns = COLUMNS
+    known_commit, folder, needs = COMMIT, FOLDER, NEEDS
+    all_tools = "full"
 
     def __init__(
         self,
@@ -34,22 +38,16 @@ class Mnms:
         any_commit: bool = False,
         description: str = "library",
         guidelines: str = "default",
-        shows: str = "shorter",
-        paths_only: bool = False,
         tasks: str | Path | None = None,
         sample: int = 0,
         seed: int = 0,
         stub_tools: bool = False,
         python: str | Path | None = None,
     ) -> None:
-        """Read the checkout and the task file. Nothing is written.
+        """Read a checkout of RAIVNLab/mnms, or the folder `mnms` in it, and the task file. Nothing is written.
 
         Args:
-            data: a checkout of RAIVNLab/mnms, or the folder `mnms` in it.
-            description: `none`, `names`, `descriptions`, `prototypes`, `library`, or the path of a file.
-            guidelines: `default`, `none`, or the path of a file.
-            shows: the content of a block that a search shows; the runner sees to it.
-            paths_only: no level of m&m's, whose tools are all in one file.
+            data, any_commit, description, guidelines: as for `Benchmark`.
             tasks: the task file, relative to the current folder or to `data`.
             sample: tasks to draw; 0 means all.
             seed: of the draw. It is raised until every tool of the file is drawn.
@@ -59,13 +57,10 @@ class Mnms:
         Raises:
             NotFound, UsageError: something named does not exist, or is not in the format.
         """
-        if paths_only:
-            raise UsageError("m&m's has its tools in one file: --paths-only says nothing", hint="--description none")
         if sample < 0:
             raise UsageError("a sample of less than 0 tasks", hint="--sample 200, or 0 for all")
-        data = Path(data)
-        self._checkout = checkout(data, needs=NEEDS, folder=FOLDER, commit=COMMIT, any_commit=any_commit)
-        self.tools = read_tools(self._checkout.root)
+        super().__init__(data, any_commit=any_commit, description=description, guidelines=guidelines)
+        self.tools = read_tools(self.root)
         self.tool_names = [tool.name for tool in self.tools]
         if tasks is None:
             raise UsageError("no task file is named", hint=WHERE)
@@ -75,12 +70,8 @@ class Mnms:
         self.file = read_tasks(path, self.tool_names)
         self.drawn = draw(self.file.tasks, sample, seed)
         self._tasks = {task.id: task for task in self.drawn.tasks}
-        self._level, self._guidelines = str(description), str(guidelines)
         self._stub_tools, self._python = stub_tools, Path(python) if python else None
         self._size, self._seed = sample, seed
-        # Files that are named are read now, so that a wrong name ends here and not after the index was built.
-        for mode in Mode:
-            self._described(mode)
 
     def samples(self) -> Sequence[Sample]:
         """The tasks that were drawn, in the order of the file."""
@@ -94,25 +85,30 @@ class Mnms:
             for task in self.drawn.tasks
         ]
 
-    def setting(self, mode: Mode, out: Path) -> Setting:
-        """Write the functions below `out`.
+    def files(self) -> Mapping[str, bytes]:
+        """The package `mnm`.
 
         Raises:
             Unavailable: upstream's functions cannot be imported, and no placeholders are wanted.
         """
-        root = self._checkout.root
         if self._stub_tools:
-            folder = write_placeholders(out, self.tools)
-        else:
-            missing = missing_packages(root, self._python)
-            if missing:
-                raise Unavailable(
-                    f"upstream's functions need packages that are missing: {', '.join(missing)}",
-                    hint="--python with an environment that has them, or --stub-tools for typed placeholders",
-                )
-            folder = write_real(root, out, self.tools)
-        facts = {
-            "commit": self._checkout.commit,
+            return placeholder_files(self.tools)
+        missing = missing_packages(self.root, self._python)
+        if missing:
+            raise Unavailable(
+                f"upstream's functions need packages that are missing: {', '.join(missing)}",
+                hint="--python with an environment that has them, or --stub-tools for typed placeholders",
+            )
+        return real_files(self.root, self.tools)
+
+    @property
+    def interpreter(self) -> Path | None:
+        """The one that was named."""
+        return self._python
+
+    def facts(self) -> Mapping[str, Any]:
+        """The task file, what was drawn from it, and the kind of the tools."""
+        return {
             "tasks": self.file.path.name,
             "tasks_sha256": self.file.sha256,
             "tasks_in_file": len(self.file.tasks),
@@ -121,11 +117,8 @@ class Mnms:
             "seed": self.drawn.seed,
             "ids": [task.id for task in self.drawn.tasks],
             "tools_missing": list(self.drawn.missing),
-            "description": "full" if mode is Mode.TOOL_USE else self._level,
-            "guidelines": self._guidelines,
             "stub_tools": self._stub_tools,
         }
-        return Setting(on=[folder], description=self._described(mode), python=self._python, facts=facts)
 
     def score(self, attempt: Attempt) -> dict[str, Any]:
         """Scores of the last code summary; without one, of an empty program, as in the paper."""
@@ -141,8 +134,33 @@ class Mnms:
         """Score the plans of the task file as if they were programs. Nothing of them runs."""
         return checks(self.file.tasks, self.tool_names, notice)
 
-    def _described(self, mode: Mode) -> str:
-        return described(mode, self._level, self._guidelines, self.tools)
+    def described(self, mode: Mode, level: str) -> str:
+        """The library in words, or its functions; in tool-use one line a tool (CodeNav paper, figure 10)."""
+        if mode is Mode.TOOL_USE:
+            outputs = {tool.name: ", ".join(key for key, _ in tool.outputs) for tool in self.tools}
+            one = next((tool for tool in self.tools if len(tool.parameters) == len(tool.outputs) == 1), self.tools[0])
+            key = one.outputs[0][0]
+            return "\n".join(
+                [
+                    f"These functions are there (`from {PACKAGE}.{MODULE} import …`):",
+                    *(f"{tool.prototype} -> {outputs[tool.name]}: {tool.description}" for tool in self.tools),
+                    "",
+                    "Each function returns a dict. Its keys are the names after `->`:",
+                    f"output = {one.prototype}",
+                    f"{key} = output[{key!r}]",
+                ]
+            )
+        if level in ("none", "names"):
+            return "\n".join(self.tool_names) if level == "names" else ""
+        if level == "library":
+            return (TEXTS / "library.md").read_text(encoding="utf-8")
+        names = [tool.prototype if level == "prototypes" else tool.name for tool in self.tools]
+        return "\n".join(f"{name}: {tool.description}" for name, tool in zip(names, self.tools, strict=True))
+
+    def guided(self, mode: Mode) -> str:
+        """Our guidelines; those on search are for agents that have it."""
+        text = (TEXTS / "guidelines.md").read_text(encoding="utf-8")
+        return text if mode is Mode.CODE_USE else text.partition(SEARCH)[0]
 
     def _task(self, sample: Sample) -> PlannedTask:
         known = self._tasks.get(sample.id)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from codenav.core.errors import StorageFull, Unavailable, UsageError
+from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.interpreter import find_interpreter
 from codenav.core.system.syntax import parsed
 from codenav.evals.mnms.programs import MODULE, PACKAGE
@@ -27,31 +25,31 @@ _TYPES = {"Dict": "dict", "List": "list", "Image.Image": "str"}
 _KEY = re.compile(r"os\.environ\[([^]]+)\]")
 
 
-def write_real(root: Path, out: Path, tools: Sequence[Tool]) -> Path:
-    """Write upstream's functions and settings, and link the media that requests name. Return the code base's folder."""
-    package = _fresh(out)
+def real_files(root: Path, tools: Sequence[Tool]) -> dict[str, bytes]:
+    """Upstream's functions and settings, and the media that requests name.
+
+    Raises:
+        UsageError: a file of the checkout is not as expected.
+    """
     try:
         source = (root / FUNCTIONS).read_text(encoding="utf-8")
         settings = (root / SETTINGS).read_text(encoding="utf-8")
-        _write(package / f"{MODULE}.py", with_docstrings(source, {tool.name: tool.description for tool in tools}))
-        # Importing the functions must not need keys that most of them never use.
-        settings = _KEY.sub(r'os.environ.get(\1, "")', settings)
-        media = f"\nDATA_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), {'data'!r})\n"
-        _write(package / "config.py", settings.rstrip() + "\n" + media)
-        (package / "data").mkdir()
-        for path in sorted((root / MEDIA).glob("*")):
-            if path.suffix.lower() in _MEDIA_KINDS and path.is_file():
-                shutil.copyfile(path, package / "data" / path.name)
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot read the functions in {root}: {error}", hint=ANOTHER) from error
-    except OSError as error:
-        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
-    return package.parent
+    # Importing the functions must not need keys that most of them never use.
+    settings = _KEY.sub(r'os.environ.get(\1, "")', settings)
+    media = "\nDATA_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')\n"
+    data = [path for path in sorted((root / MEDIA).glob("*")) if path.suffix.lower() in _MEDIA_KINDS and path.is_file()]
+    return {
+        f"{PACKAGE}/__init__.py": b"",
+        f"{PACKAGE}/{MODULE}.py": with_docstrings(source, {tool.name: tool.description for tool in tools}).encode(),
+        f"{PACKAGE}/config.py": (settings.rstrip() + "\n" + media).encode(),
+        **{f"{PACKAGE}/data/{path.name}": path.read_bytes() for path in data},
+    }
 
 
-def write_placeholders(out: Path, tools: Sequence[Tool]) -> Path:
-    """Write functions with upstream's signatures that return placeholders. Return the code base's folder."""
-    package = _fresh(out)
+def placeholder_files(tools: Sequence[Tool]) -> dict[str, bytes]:
+    """Functions with upstream's signatures that return placeholders."""
     lines = [
         '"""Functions for images, text and audio."""',
         "",
@@ -60,12 +58,11 @@ def write_placeholders(out: Path, tools: Sequence[Tool]) -> Path:
         f"from {PACKAGE}.placeholders import results",
         *(line for tool in tools for line in ["", "", *_placeholder(tool)]),
     ]
-    try:
-        _write(package / f"{MODULE}.py", "\n".join(lines) + "\n")
-        shutil.copyfile(Path(__file__).with_name("placeholders.py"), package / "placeholders.py")
-    except OSError as error:
-        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
-    return package.parent
+    return {
+        f"{PACKAGE}/__init__.py": b"",
+        f"{PACKAGE}/{MODULE}.py": ("\n".join(lines) + "\n").encode(),
+        f"{PACKAGE}/placeholders.py": Path(__file__).with_name("placeholders.py").read_bytes(),
+    }
 
 
 def with_docstrings(source: str, descriptions: dict[str, str]) -> str:
@@ -146,20 +143,3 @@ def _types(annotation: str) -> str:
 def _docstring(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"""', "'''")
     return f'"""{escaped}{" " if escaped.endswith(chr(34)) else ""}"""'
-
-
-def _fresh(out: Path) -> Path:
-    """An empty folder for the package, in a folder of its own that goes onto the import path."""
-    package = out / "code" / PACKAGE
-    try:
-        shutil.rmtree(package, ignore_errors=True)
-        package.mkdir(parents=True)
-        _write(package / "__init__.py", "")
-    except OSError as error:
-        raise StorageFull(f"cannot write the code base to {out}: {error}", hint="choose another folder") from error
-    return package
-
-
-def _write(path: Path, text: str) -> None:
-    with open(os.fspath(path), "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
