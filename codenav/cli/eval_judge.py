@@ -49,12 +49,12 @@ def command(
         raise click.UsageError("the two runs are one: name another one, or judge it alone.")
     from codenav.agents.models import open_model
     from codenav.core.config import load_config
-    from codenav.evals.judge import Judge, Winner
-    from codenav.evals.judges import FAIL, PASS, judge_pair, judge_run
+    from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, Judge
+    from codenav.evals.judges import judge_pair, judge_run
     from codenav.evals.recorded import Recorded
     from codenav.evals.verdicts import Kept, read_labels
 
-    words = [PASS, FAIL] if len(runs) == 1 else [winner.value for winner in Winner]
+    words = [PASS, FAIL] if len(runs) == 1 else [FIRST, SECOND, TIE]
     people = read_labels(labels, words=words) if labels else None
     read = [Recorded.read(run) for run in runs]
     kept = Kept(runs[0])

@@ -44,9 +44,13 @@ NO_DESCRIPTION = "No description is given."
 
 
 class Trace:
-    """The calls of tools in one episode: the session's handler of calls, and a listener that knows the steps."""
+    """The calls of tools in one episode, and its sandbox, from which variables are read after the last step.
+
+    It is the session's handler of calls, a listener that knows the steps, and makes the environments.
+    """
 
     def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
         self._calls: list[ToolCall] = []
         self._pending: list[ToolCall] = []
         self._lock = threading.Lock()
@@ -82,6 +86,29 @@ class Trace:
                 self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
             if isinstance(event, Acted | Observed):
                 self._pending.clear()
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """The variables that exist and are plain data."""
+        if self._sandbox is None:
+            return {}
+        found = {}
+        for name in names:
+            with suppress(CodeNavError):
+                found[name] = self._sandbox.get(name)
+        return found
+
+    def environments(self, make: MakeEnvironments, settings: Settings) -> MakeEnvironments:
+        """A function that makes the environments of a task for a mode: without search where tools are described."""
+
+        def made(parts: EpisodeParts) -> list[Environment]:
+            self._sandbox = parts.sandbox
+            found = [one for one in make(parts) if settings.mode is Mode.CODE_USE or one.action is not Search]
+            for one in found:
+                if isinstance(one, SearchEnvironment):
+                    one.shows = settings.shows
+            return found
+
+        return made
 
 
 @dataclass(frozen=True)
@@ -121,12 +148,12 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
     trace = Trace()
     try:
         _write(sample.files, folder)
-        with session_for(world, sample, folder, trace, held := Held()) as session:
+        with session_for(world, sample, folder, trace) as session:
             started(session)
             result = _ended(session, sample.request)
             if result.status == Status.INTERRUPTED:
                 return None
-            values = held.values(world.setting.read) if result.status != Status.ERROR else {}
+            values = trace.values(world.setting.read) if result.status != Status.ERROR else {}
     except CodeNavError as error:
         return failed(world, sample, epoch, str(error))
     except OSError as error:
@@ -218,23 +245,7 @@ def _ended(session: Session, request: str) -> EpisodeResult:
     return episode.result
 
 
-class Held:
-    """The sandbox of an episode, kept to read variables from it after the last step."""
-
-    def __init__(self) -> None:
-        self.sandbox: Sandbox | None = None
-
-    def values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the variables that exist and are plain data."""
-        found = {}
-        for name in names if self.sandbox else ():
-            assert self.sandbox is not None
-            with suppress(CodeNavError):
-                found[name] = self.sandbox.get(name)
-        return found
-
-
-def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: Held) -> Session:
+def session_for(world: World, sample: Sample, folder: Path, trace: Trace) -> Session:
     """Open the session of one attempt.
 
     Raises:
@@ -250,7 +261,7 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: 
         on=list(world.on),
         # An empty one would be replaced by one made from the metadata of the code base.
         description=world.setting.description if world.setting.description.strip() else NO_DESCRIPTION,
-        environments=environments(world.setting.environments, world.settings, held),
+        environments=trace.environments(world.setting.environments, world.settings),
         listeners=[trace.heard],
         calls=trace,
         work_dir=folder,
@@ -258,23 +269,6 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace, held: 
         rerank=False,
         **keywords,
     )
-
-
-def environments(make: MakeEnvironments, settings: Settings, held: Held) -> MakeEnvironments:
-    """Return a function that makes the environments of a task for a mode: without search where tools are described."""
-
-    def made(parts: EpisodeParts) -> list[Environment]:
-        held.sandbox = parts.sandbox
-        found = []
-        for one in make(parts):
-            if one.action is Search and settings.mode is Mode.TOOL_USE:
-                continue
-            if isinstance(one, SearchEnvironment):
-                one.shows = settings.shows
-            found.append(one)
-        return found
-
-    return made
 
 
 def checked_samples(samples: Sequence[Sample]) -> list[Sample]:

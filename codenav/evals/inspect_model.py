@@ -16,7 +16,6 @@ from inspect_ai.model import (
     GenerateConfig,
     Model,
     ModelOutput,
-    ModelUsage,
 )
 from inspect_ai.util import LimitExceededError
 
@@ -92,27 +91,18 @@ def _completion(messages: Sequence[Message], output: ModelOutput, seconds: float
     content: Any = output.message.content if output.choices else ""
     reasoning = "" if isinstance(content, str) else "\n".join(getattr(part, "reasoning", "") or "" for part in content)
     calls = (output.message.tool_calls or []) if output.choices else []
-    finish = str(output.stop_reason)
+    finish = _FINISHES.get(str(output.stop_reason), str(output.stop_reason))
     message = {
         "content": output.completion,
         "reasoning_content": reasoning.strip(),
         "tool_calls": [{"function": {"name": call.function, "arguments": call.arguments}} for call in calls],
     }
-    body = {"choices": [{"finish_reason": _FINISHES.get(finish, finish), "message": message}]}
-    answer = read_answer(body)
-    return Completion(
-        answer.text,
-        usage=_usage(output.usage, seconds) or estimated_usage(messages, answer.text),
-        reasoning=answer.reasoning,
-        truncated=answer.truncated,
-    )
-
-
-def _usage(usage: ModelUsage | None, seconds: float) -> Usage | None:
+    answer = read_answer({"choices": [{"finish_reason": finish, "message": message}]})
+    usage = output.usage
     if usage is None:
-        return None
-    # Inspect counts tokens of the cache apart.
-    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return Usage(
-        requests=1, input_tokens=usage.input_tokens + cached, output_tokens=usage.output_tokens, seconds=seconds
-    )
+        spent = estimated_usage(messages, answer.text)
+    else:
+        # Inspect counts tokens of the cache apart.
+        asked = usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+        spent = Usage(requests=1, input_tokens=asked, output_tokens=usage.output_tokens, seconds=seconds)
+    return Completion(answer.text, usage=spent, reasoning=answer.reasoning, truncated=answer.truncated)

@@ -9,8 +9,7 @@ import atexit
 import json
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ import anyio.to_thread
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.dataset import Sample as InspectSample
-from inspect_ai.model import ChatMessage, ModelOutput, get_model
+from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -30,7 +29,7 @@ from codenav.core.events import Status
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import World, attempt, checked_samples, unsolved
 from codenav.evals.inspect_model import InspectModel
-from codenav.evals.registry import make, scorer_of
+from codenav.evals.registry import make
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import SAMPLING, Settings
@@ -60,10 +59,20 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
     settings = Settings.of({**own, "limits": load_config().limits(**limits)})
     samples = {sample.id: sample for sample in checked_samples(made.samples())}
     facts = {"benchmark": name, "mode": settings.mode.value, "shows": settings.shows, "sampling": dict(SAMPLING)}
+    rows = [
+        # The expected result is for readers of the log. Neither the agent nor a sandbox gets it.
+        InspectSample(
+            id=one.id,
+            input=one.request,
+            target=json.dumps(one.gold, ensure_ascii=False, default=str),
+            metadata={"group": one.group, **one.facts},
+        )
+        for one in samples.values()
+    ]
     return Task(
-        dataset=MemoryDataset([_sample(one) for one in samples.values()], name=name),
-        solver=_agent(_LazyWorld(made, settings), samples),
-        scorer=_scorer(name, made, samples),
+        dataset=MemoryDataset(rows, name=name),
+        solver=_agent(_world(made, settings), samples),
+        scorer=_scorer(made, samples),
         # One sample without a model is no reason to lose the others: it is an error in the log, and not solved.
         fail_on_error=False,
         score_on_error=True,
@@ -71,49 +80,27 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
     )
 
 
-def _sample(sample: Sample) -> InspectSample:
-    return InspectSample(
-        id=sample.id,
-        input=sample.request,
-        # For readers of the log. Neither the agent nor a sandbox gets it.
-        target=json.dumps(sample.gold, ensure_ascii=False, default=str),
-        metadata={"group": sample.group, **sample.facts},
-    )
+def _world(task: Benchmark, settings: Settings) -> World:
+    """The world of a task's attempts, which is removed when the process ends."""
+    with ExitStack() as opening:
+        folder = Path(tempfile.mkdtemp(prefix="codenav-inspect-"))
+        opening.callback(shutil.rmtree, folder, ignore_errors=True)
+        setting = task.setting(settings.mode, folder / "code")
+        world = World.open(task, settings, setting, folder / EVAL_WORK, opening)
+        atexit.register(opening.pop_all().close)
+    return world
 
 
-class _LazyWorld:
-    """The world of a task's attempts, made at the first one and removed when the process ends."""
-
-    def __init__(self, task: Benchmark, settings: Settings) -> None:
-        self._task, self._settings = task, settings
-        self._lock = threading.Lock()
-        self._made: World | None = None
-
-    def get(self) -> World:
-        """Return the world. Concurrent callers wait for the first one, which builds the index."""
-        with self._lock:
-            if self._made is None:
-                with ExitStack() as opening:
-                    folder = Path(tempfile.mkdtemp(prefix="codenav-inspect-"))
-                    opening.callback(shutil.rmtree, folder, ignore_errors=True)
-                    setting = self._task.setting(self._settings.mode, folder / "code")
-                    self._made = World.open(self._task, self._settings, setting, folder / EVAL_WORK, opening)
-                    atexit.register(opening.pop_all().close)
-        return self._made
-
-
-def _agent(world: _LazyWorld, samples: Mapping[str, Sample]) -> Solver:
+def _agent(world: World, samples: Mapping[str, Sample]) -> Solver:
     @solver(name="codenav_agent")
     def codenav_agent() -> Solver:
         """The agent of codenav, asking Inspect's model."""
 
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            def asked(conversation: list[ChatMessage]) -> None:
-                state.messages = conversation
-
-            model = InspectModel(get_model(), asked)
+            model = InspectModel(get_model(), lambda conversation: setattr(state, "messages", conversation))
             sessions: list[Session] = []
-            run = partial(_attempted, world, samples[str(state.sample_id)], state.epoch, model, sessions.append)
+            ours = replace(world, settings=replace(world.settings, model=model))
+            run = partial(attempt, ours, samples[str(state.sample_id)], state.epoch, sessions.append)
             try:
                 result = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
             except BaseException:
@@ -137,20 +124,20 @@ def _agent(world: _LazyWorld, samples: Mapping[str, Sample]) -> Solver:
     return made
 
 
-def _attempted(
-    world: _LazyWorld, sample: Sample, epoch: int, model: InspectModel, started: Callable[[Session], None]
-) -> Result | None:
-    shared = world.get()
-    return attempt(replace(shared, settings=replace(shared.settings, model=model)), sample, epoch, started)
-
-
-def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> Scorer:
+def _scorer(benchmark: Benchmark, samples: Mapping[str, Sample]) -> Scorer:
     @metric(name="table", scores="unreduced")
     def table() -> Metric:
         """The columns of the benchmark, as `codenav eval run` prints them: means over epochs, and their spread."""
 
         def compute(scores: list[SampleScore]) -> Value:
-            return _table(name, [score.score.metadata or {} for score in scores])
+            by_epoch: dict[int, list[Mapping[str, Any]]] = {}
+            for row in (score.score.metadata or {} for score in scores):
+                if "scores" in row:
+                    by_epoch.setdefault(row["epoch"], []).append(row["scores"])
+            tables = [benchmark.aggregate(rows) for _, rows in sorted(by_epoch.items())]
+            columns = {column: over_epochs([table[column] for table in tables]) for column in (*tables, {})[0]}
+            means = {column: mean for column, (mean, _) in columns.items()}
+            return means | {f"{column} ±": spread for column, (_, spread) in columns.items() if spread is not None}
 
         return compute
 
@@ -162,9 +149,9 @@ def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> S
             line = state.store.get(RESULT)
             if line is None or line["status"] == ERROR:
                 # An error, or a limit of Inspect's that ended the sample from outside, counts as having done nothing.
-                sample, ended = samples[str(state.sample_id)], line or {"status": Status.LIMIT.value}
-                reason = ended.get("reason", "a limit of Inspect's")
-                result = Result(sample.id, state.epoch, ended["status"], unsolved(benchmark, sample), reason=reason)
+                ended = line or {"status": Status.LIMIT.value, "reason": "a limit of Inspect's"}
+                scores = unsolved(benchmark, samples[str(state.sample_id)])
+                result = Result.from_dict({"id": str(state.sample_id), "epoch": state.epoch, **ended, "scores": scores})
             else:
                 result = Result.from_dict(line)
             return Score(
@@ -178,24 +165,6 @@ def _scorer(name: str, benchmark: Benchmark, samples: Mapping[str, Sample]) -> S
 
     made: Scorer = codenav_scores()
     return made
-
-
-def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The columns of a benchmark from the metadata of scores: means over epochs, `±` two standard deviations."""
-    benchmark = scorer_of(name)
-    assert benchmark is not None
-    by_epoch: dict[int, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if "scores" in row:
-            by_epoch.setdefault(row["epoch"], []).append(row["scores"])
-    tables = [benchmark.aggregate(scores) for _, scores in sorted(by_epoch.items())]
-    found: dict[str, float] = {}
-    for column in tables[0] if tables else ():
-        mean, spread = over_epochs([table[column] for table in tables])
-        found[column] = mean
-        if spread is not None:
-            found[f"{column} ±"] = spread
-    return found
 
 
 def _registered(name: str) -> Callable[..., Task]:

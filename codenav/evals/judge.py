@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from codenav.core.messages import Message
 from codenav.core.protocols import Model
@@ -37,23 +36,12 @@ Where both do the same, neither is better. Style, length and order do not count.
 
 _AGAIN = "There was no verdict. Write only the last line, {form}."
 
+PASS, FAIL = "pass", "fail"
+FIRST, SECOND, TIE = "first", "second", "tie"
 UNREADABLE = "unreadable"
-"""The word of a judge that answered prose twice."""
+"""The words of verdicts; the last one is that of a judge that answered prose twice."""
 
 _VERDICT = re.compile(r"^[^\w\n]*verdict[^\w\n]*[:=][^\w\n]*(\w+)[^\w\n]*$", re.IGNORECASE | re.MULTILINE)
-
-
-class Winner(StrEnum):
-    """The better one of two attempts."""
-
-    FIRST = "first"
-    SECOND = "second"
-    TIE = "tie"
-
-    @property
-    def turned(self) -> Winner:
-        """The same winner with the two attempts in the other order."""
-        return {"first": Winner.SECOND, "second": Winner.FIRST}.get(self.value, Winner.TIE)
 
 
 @dataclass(frozen=True)
@@ -68,49 +56,22 @@ class Shown:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's opinion on one attempt."""
+    """A judge's opinion on one attempt, or on two attempts in both orders."""
 
-    passed: bool | None
-    """None if the judge gave no readable verdict in two answers."""
+    word: str
+    """`pass` or `fail`; of two attempts `first`, `second` or `tie`; `unreadable` if the judge gave no verdict twice.
+
+    An attempt wins in both orders; where the two disagree, it is a tie.
+    """
     reason: str = ""
     usage: Usage = Usage()
+    consistent: bool = True
+    """False if the two orders had different winners."""
 
     @property
-    def word(self) -> str:
-        """`pass`, `fail` or `unreadable`."""
-        return UNREADABLE if self.passed is None else "pass" if self.passed else "fail"
-
-    @property
-    def consistent(self) -> bool:
-        """True: there is one order of one attempt."""
-        return True
-
-
-@dataclass(frozen=True)
-class Preference:
-    """A judge's opinion on two attempts, asked for in both orders."""
-
-    winner: Winner | None
-    """The winner in both orders; a tie where the two orders disagree; None if one of them was not readable."""
-    orders: tuple[Winner | None, Winner | None] = (None, None)
-    """The winner with the first attempt shown first, and with it shown second."""
-    reasons: tuple[str, str] = ("", "")
-    usage: Usage = Usage()
-
-    @property
-    def word(self) -> str:
-        """`first`, `second`, `tie` or `unreadable`."""
-        return self.winner.value if self.winner else UNREADABLE
-
-    @property
-    def reason(self) -> str:
-        """The reasons of both orders."""
-        return "\n".join(reason for reason in self.reasons if reason)
-
-    @property
-    def consistent(self) -> bool:
-        """True if both orders gave the same winner."""
-        return self.winner is not None and self.orders[0] == self.orders[1]
+    def passed(self) -> bool | None:
+        """True or False for `pass` and `fail`, else None."""
+        return {PASS: True, FAIL: False}.get(self.word)
 
 
 class Judge:
@@ -137,22 +98,22 @@ class Judge:
             ModelUnreachable, ModelRefused, ModelFailed: as `Model.complete`.
         """
         prompt = _enclosed(request=request, record=attempt.record, answer=attempt.answer)
-        word, reason, usage = self._ask(_PASS, prompt, ("pass", "fail"), "VERDICT: pass or VERDICT: fail")
-        return Verdict(None if word is None else word == "pass", reason, usage)
+        return self._ask(_PASS, prompt, {PASS: PASS, FAIL: FAIL}, "VERDICT: pass or VERDICT: fail")
 
-    def prefers(self, request: str, first: Shown, second: Shown) -> Preference:
+    def prefers(self, request: str, first: Shown, second: Shown) -> Verdict:
         """The better one of two attempts. The model is asked twice, once in each order.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed: as `Model.complete`.
         """
-        one, reason_one, usage_one = self._better(request, first, second)
-        two, reason_two, usage_two = self._better(request, second, first)
-        turned = two.turned if two else None
-        winner = None if one is None or turned is None else one if one == turned else Winner.TIE
-        return Preference(winner, (one, turned), (reason_one, reason_two), usage_one + usage_two)
+        one = self._better(request, first, second, {"1": FIRST, "2": SECOND, "tie": TIE})
+        two = self._better(request, second, first, {"1": SECOND, "2": FIRST, "tie": TIE})
+        same = one.word == two.word
+        word = UNREADABLE if UNREADABLE in (one.word, two.word) else one.word if same else TIE
+        reason = "\n".join(verdict.reason for verdict in (one, two) if verdict.reason)
+        return Verdict(word, reason, one.usage + two.usage, consistent=same or word == UNREADABLE)
 
-    def _better(self, request: str, first: Shown, second: Shown) -> tuple[Winner | None, str, Usage]:
+    def _better(self, request: str, first: Shown, second: Shown, words: Mapping[str, str]) -> Verdict:
         prompt = _enclosed(
             request=request,
             record_1=first.record,
@@ -160,21 +121,20 @@ class Judge:
             record_2=second.record,
             answer_2=second.answer,
         )
-        words = {"1": Winner.FIRST, "2": Winner.SECOND, "tie": Winner.TIE}
-        word, reason, usage = self._ask(_PREFERENCE, prompt, words, "VERDICT: 1, VERDICT: 2 or VERDICT: tie")
-        return (words[word] if word else None), reason, usage
+        return self._ask(_PREFERENCE, prompt, words, "VERDICT: 1, VERDICT: 2 or VERDICT: tie")
 
-    def _ask(self, rules: str, prompt: str, words: Collection[str], form: str) -> tuple[str | None, str, Usage]:
-        """The word of the verdict, the reason and the cost. An answer without a verdict is asked for once more."""
+    def _ask(self, rules: str, prompt: str, words: Mapping[str, str], form: str) -> Verdict:
+        """The verdict by the word of the model. An answer without one is asked for once more."""
         messages = [Message("system", rules), Message("user", prompt)]
-        first = self._model.complete(messages, timeout=self._timeout)
-        word, reason = _read(first.text, words)
-        if word is not None:
-            return word, reason, first.usage
-        messages += [Message("assistant", first.text), Message("user", _AGAIN.format(form=form))]
-        second = self._model.complete(messages, timeout=self._timeout)
-        word, _ = _read(second.text, words)
-        return word, reason, first.usage + second.usage
+        answer = self._model.complete(messages, timeout=self._timeout)
+        word, reason = _read(answer.text, words)
+        usage = answer.usage
+        if word is None:
+            messages += [Message("assistant", answer.text), Message("user", _AGAIN.format(form=form))]
+            answer = self._model.complete(messages, timeout=self._timeout)
+            word, _ = _read(answer.text, words)
+            usage += answer.usage
+        return Verdict(words[word] if word else UNREADABLE, reason, usage)
 
 
 def _read(text: str, words: Collection[str]) -> tuple[str | None, str]:

@@ -11,13 +11,12 @@ from typing import Any
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import ModelFailed, UsageError
 from codenav.evals.figures import Figure
-from codenav.evals.judge import UNREADABLE, Judge, Preference, Shown, Verdict, Winner
+from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judge, Shown
 from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.verdicts import Kept, Label, agreement
 
-PASS, FAIL = "pass", "fail"
 Done = Callable[[int, int], None]
 """Called with the number of attempts that are judged, and that of all."""
 
@@ -54,7 +53,7 @@ class Judgement:
 
     def counts(self) -> dict[str, int]:
         """The number of each verdict."""
-        words = [*Winner] if self.second else [PASS, FAIL]
+        words = [FIRST, SECOND, TIE] if self.second else [PASS, FAIL]
         found = Counter(one.verdict for one in self.verdicts)
         return {word: found[word] for word in (*words, UNREADABLE)}
 
@@ -63,7 +62,7 @@ class Judgement:
 
         Verdicts that are not readable do not count. None where there is no other.
         """
-        worth = {PASS: 1.0, FAIL: 0.0, Winner.FIRST: 1.0, Winner.TIE: 0.5, Winner.SECOND: 0.0}
+        worth = {PASS: 1.0, FAIL: 0.0, FIRST: 1.0, TIE: 0.5, SECOND: 0.0}
         found: dict[int, list[float]] = {}
         for one in self.verdicts:
             if one.verdict in worth:
@@ -173,17 +172,17 @@ def _verdict(judge: Judge, kept: Kept, other: str, attempts: Sequence[Result]) -
     """The kept or new verdict; a model that fails on this one question leaves it unreadable, and is asked next time."""
     first = attempts[0]
     if all(attempt.status != "done" for attempt in attempts):
-        word, reason = (Winner.TIE, "neither has an answer") if other else (FAIL, first.reason or first.status)
+        word, reason = (TIE, "neither has an answer") if other else (FAIL, first.reason or first.status)
         return Judged(first.id, first.epoch, word, reason, asked=False)
     parts = [shown(attempt) for attempt in attempts]
 
     def ask() -> dict[str, Any]:
-        verdict: Verdict | Preference = (judge.prefers if other else judge.passes)(first.request, *parts)
+        verdict = (judge.prefers if other else judge.passes)(first.request, *parts)
         return {
             **{"judge": judge.name, "id": first.id, "epoch": first.epoch, "other": other},
             "verdict": verdict.word,
             "reason": verdict.reason,
-            "consistent": verdict.consistent or verdict.word == UNREADABLE,
+            "consistent": verdict.consistent,
             "tokens": verdict.usage.tokens,
         }
 

@@ -14,7 +14,7 @@ from typing import Unpack
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.options import spelled
 from codenav.episodes.store import EVAL_WORK
-from codenav.evals.attempts import Held, Trace, World, attempt, checked_samples, failed, session_for
+from codenav.evals.attempts import Trace, World, attempt, checked_samples, failed, session_for
 from codenav.evals.figures import scores_by_epoch
 from codenav.evals.parallel import in_threads
 from codenav.evals.results import ERROR, Result
@@ -119,7 +119,7 @@ def run(
         opening.callback(shutil.rmtree, world.work, ignore_errors=True)
         if not callable(settings.model):
             # What is wrong with all samples stops the run before its folder is made.
-            session_for(world, left[0][0], world.work / "first", Trace(), Held()).close()
+            session_for(world, left[0][0], world.work / "first", Trace()).close()
         made = before or RunFolder.make(folder, head)
         add = add or opening.enter_context(made.adding())
         _work(world, left, len(head.attempts), jobs, add, finished or (lambda progress: None))

@@ -8,7 +8,7 @@ import pytest
 
 from codenav.agents.models import FunctionModel, ScriptedModel
 from codenav.core.messages import Message
-from codenav.evals.judge import Judge, Preference, Shown, Winner
+from codenav.evals.judge import Judge, Shown
 
 ATTEMPT = Shown("12", "print(len(open_loans()))\n12")
 
@@ -49,24 +49,22 @@ def test_what_stays_prose_is_no_verdict(answers: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     ("orders", "winner", "consistent"),
     [
-        (("1", "2"), Winner.FIRST, True),
-        (("2", "1"), Winner.SECOND, True),
-        (("tie", "tie"), Winner.TIE, True),
-        (("1", "1"), Winner.TIE, False),
-        (("1", "tie"), Winner.TIE, False),
+        (("1", "2"), "first", True),
+        (("2", "1"), "second", True),
+        (("tie", "tie"), "tie", True),
+        (("1", "1"), "tie", False),
+        (("1", "tie"), "tie", False),
     ],
 )
-def test_a_winner_wins_in_both_orders(orders: tuple[str, str], winner: Winner, consistent: bool) -> None:
+def test_a_winner_wins_in_both_orders(orders: tuple[str, str], winner: str, consistent: bool) -> None:
     preference = judged(*(f"VERDICT: {word}" for word in orders)).prefers("How many?", ATTEMPT, Shown("13"))
-    assert (preference.winner, preference.consistent) == (winner, consistent)
+    assert (preference.word, preference.consistent) == (winner, consistent)
     assert preference.usage.requests == 2
 
 
 def test_an_order_without_a_verdict_leaves_no_winner() -> None:
     preference = judged("VERDICT: 1", "both are good", "really both").prefers("How many?", ATTEMPT, Shown("13"))
-    assert (preference.winner, preference.consistent) == (None, False)
-    assert preference.orders == (Winner.FIRST, None)
-    assert Preference(None).consistent is False
+    assert (preference.word, preference.passed) == ("unreadable", None)
 
 
 def test_the_second_order_shows_the_second_attempt_first() -> None:
