@@ -12,7 +12,7 @@ from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.execution import Execution, Output, SandboxInfo, ShellResult
 from codenav.sandboxes.values import checked_name, encoded
 
-TOLD = "_codenav_told"
+STEP_VALUE = "_codenav_told"
 """A name in the sandbox. Its value becomes the value of the step, and is not displayed."""
 PIECE_CHARACTERS = 1 << 20
 """Most characters of a value sent in one step, which is limited to 2 MiB."""
@@ -39,7 +39,7 @@ def _codenav_shell(command):
         process.wait()
         raise
 try:
-    {told} = _codenav_shell({command})
+    {value} = _codenav_shell({command})
 finally:
     del _codenav_shell
 """
@@ -86,7 +86,7 @@ class Commands(ABC):
         self, command: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> ShellResult:
         """Run a shell command in the folder of the steps. See `codenav.core.protocols.Sandbox.shell`."""
-        code = _SHELL.format(command=repr(command), told=TOLD)
+        code = _SHELL.format(command=repr(command), value=STEP_VALUE)
         return _shell_result(self.run(code, timeout=timeout, on_output=on_output))
 
     def install(
@@ -125,10 +125,10 @@ def _installing(packages: Sequence[str], info: SandboxInfo) -> str:
     # Without --upgrade pip skips packages that are already in the target and still exits with 0.
     more = '"--no-cache-dir", "--root-user-action=ignore", "--upgrade", "--target", _codenav_target,'
     command = f"{pip} {more} *{list(packages)!r}]"
-    return _INSTALL.format(target=target, command=command, told=TOLD)
+    return _INSTALL.format(target=target, command=command, value=STEP_VALUE)
 
 
 def _shell_result(done: Execution) -> ShellResult:
     """Return the result of a step that ran a shell command."""
-    told = done.value.data if done.ok and done.value is not None else None
-    return ShellResult(told if isinstance(told, int) else None, done.stdout, done.stderr, done)
+    code = done.value.data if done.ok and done.value is not None else None
+    return ShellResult(code if isinstance(code, int) else None, done.stdout, done.stderr, done)

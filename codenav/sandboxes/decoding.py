@@ -47,14 +47,14 @@ def execution_of(frame: Mapping[str, Any], blob: bytes, *, number: int, display_
     if value is not None and len(json.dumps(value["data"])) > VALUE_CHARACTERS:
         raise Malformed("the value is too large")
     error = frame["error"]
-    told = ("stdout", "stderr", "stdout_bytes", "late_output", "seconds", "notice")
+    fields = ("stdout", "stderr", "stdout_bytes", "late_output", "seconds", "notice")
     return Execution(
         outcome=Outcome(frame["outcome"]),
         changed=variables_of(frame["changed"]),
         error=ExecutionError(**_neutral(error)) if error is not None else None,
         displays=_displays_of(frame, blob, display_bytes),
         value=Value(**_neutral(value)) if value is not None else None,
-        **{key: _neutral(frame[key]) for key in told},
+        **{key: _neutral(frame[key]) for key in fields},
     )
 
 

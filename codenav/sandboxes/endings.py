@@ -15,10 +15,10 @@ LOST = (
 
 def completed(done: Execution, notice: str, copied: CopiedOut) -> Execution:
     """Return a step's result, completed with what was copied out and with notices of the host."""
-    told = "".join(f"[not copied out] {line}\n" for line in copied.news)
+    lines = "".join(f"[not copied out] {line}\n" for line in copied.news)
     state = LOST if copied.broken else " ".join(filter(None, (notice, done.notice)))
     joined = " ".join(filter(None, (state, copied.notice)))
-    return replace(done, notice=joined, files=copied.written, stderr=done.stderr + told)
+    return replace(done, notice=joined, files=copied.written, stderr=done.stderr + lines)
 
 
 def broken_off(error: Exception, seconds: float) -> Execution:

@@ -49,9 +49,11 @@ class MaskedSandbox(WithFiles, Closing):
 
     def run(self, code: str, *, timeout: float | None = None, on_output: Hear | None = None) -> Execution:
         """Run one step. See `protocols.Sandbox.run`."""
-        return self._shown(self._told(on_output, lambda hear: self._sandbox.run(code, timeout=timeout, on_output=hear)))
+        return self._mask_result(
+            self._run_masked(on_output, lambda hear: self._sandbox.run(code, timeout=timeout, on_output=hear))
+        )
 
-    def _told(self, on_output: Hear | None, run: Callable[[Hear | None], T]) -> T:
+    def _run_masked(self, on_output: Hear | None, run: Callable[[Hear | None], T]) -> T:
         """Run something, with secrets masked in the output that it passes on and in its errors."""
         masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
         with self._masked_errors():
@@ -60,7 +62,7 @@ class MaskedSandbox(WithFiles, Closing):
             masked.finish()
         return done
 
-    def _shown(self, done: Execution) -> Execution:
+    def _mask_result(self, done: Execution) -> Execution:
         return Execution.from_dict(self._mask(done.to_dict()))
 
     def get(self, name: str) -> Any:
@@ -75,19 +77,19 @@ class MaskedSandbox(WithFiles, Closing):
 
     def shell(self, command: str, *, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
         """Run a shell command. See `protocols.Sandbox.shell`."""
-        return self._shell_shown(
-            self._told(on_output, lambda hear: self._sandbox.shell(command, timeout=timeout, on_output=hear))
+        return self._mask_shell(
+            self._run_masked(on_output, lambda hear: self._sandbox.shell(command, timeout=timeout, on_output=hear))
         )
 
     def install(self, *packages: str, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
         """Install packages with pip. See `protocols.Sandbox.install`."""
-        return self._shell_shown(
-            self._told(on_output, lambda hear: self._sandbox.install(*packages, timeout=timeout, on_output=hear))
+        return self._mask_shell(
+            self._run_masked(on_output, lambda hear: self._sandbox.install(*packages, timeout=timeout, on_output=hear))
         )
 
-    def _shell_shown(self, done: ShellResult) -> ShellResult:
-        shown = self._shown(done.execution)
-        return ShellResult(done.exit_code, shown.stdout, shown.stderr, shown)
+    def _mask_shell(self, done: ShellResult) -> ShellResult:
+        execution = self._mask_result(done.execution)
+        return ShellResult(done.exit_code, execution.stdout, execution.stderr, execution)
 
     def variables(self) -> Mapping[str, Variable]:
         """The names bound by steps. See `protocols.Sandbox.variables`."""

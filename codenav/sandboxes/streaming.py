@@ -23,7 +23,7 @@ class Streaming:
 
     def __init__(self, on_output: Callable[[Output], None], limit: int) -> None:
         self._tell, self._limit = on_output, limit
-        self._told = dict.fromkeys(STREAMS, "")
+        self._passed = dict.fromkeys(STREAMS, "")
         self._bytes = dict.fromkeys(STREAMS, 0)
         self._decoders = {stream: _decoder() for stream in STREAMS}
         self.seconds = 0.0
@@ -45,11 +45,11 @@ class Streaming:
     def finish(self, done: Execution) -> None:
         """Pass on the rest of both streams."""
         for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
-            told = self._told[stream]
-            self._hand(stream, text[len(told) :] if text.startswith(told) else text, 0)
+            before = self._passed[stream]
+            self._hand(stream, text[len(before) :] if text.startswith(before) else text, 0)
 
     def _hand(self, stream: str, text: str, waiting: int) -> None:
-        self._told[stream] += text
+        self._passed[stream] += text
         if text or waiting:
             begun = time.monotonic()
             self._tell(Output(stream, text, waiting))

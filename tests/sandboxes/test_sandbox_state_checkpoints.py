@@ -172,13 +172,13 @@ import os
 os.symlink('/tmp', 'folder'); os.symlink('/etc/passwd', 'file'); os.mkfifo('pipe'); os.mkdir('real')
 """
     sandbox.run(code)
-    for name in ("folder/x", "file", "pipe", "real"):
+    for name in ("folder/of-codenav", "file", "pipe", "real"):
         with pytest.raises(NotFound):
             sandbox.read_file(name)
         with pytest.raises(UsageError):
             sandbox.write_file(name, b"x")
     assert sandbox.artifacts() == []
-    assert sandbox.run("os.path.exists('/tmp/x')").stdout == "False\n"
+    assert sandbox.run("os.path.exists('/tmp/of-codenav')").stdout == "False\n"
 
 
 def test_a_file_that_does_not_fit_is_refused(contained):

@@ -80,13 +80,13 @@ class Describer:
         if left <= 0 and type(value) not in _ATOMS:
             return f"<{type(value).__name__}>"
         try:
-            theirs = signal.signal(signal.SIGALRM, _on_alarm)
+            before = signal.signal(signal.SIGALRM, _on_alarm)
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
             try:
                 return cut(str(_short(value)), REPR_CHARACTERS)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
+                signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
         except _TooSlow:
             return f"<{type(value).__name__}: its repr takes too long>"
         except BaseException as error:
@@ -150,12 +150,12 @@ def timed(make: Callable[[], Any], seconds: float) -> Any:
     if seconds <= 0:
         return None
     try:
-        theirs = signal.signal(signal.SIGALRM, _on_alarm)
+        before = signal.signal(signal.SIGALRM, _on_alarm)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             return make()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
     except BaseException:
         return None

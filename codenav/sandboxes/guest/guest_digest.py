@@ -26,7 +26,7 @@ PARTS = 20_000
 PARTS_SECONDS = 0.5
 """Time for the parts of one variable."""
 Item = Tuple[str, str, str, str, bool, str, List[str]]
-"""A variable: name, type, digest, kind, whether it is telling, bounded repr, parts."""
+"""A variable: name, type, digest, kind, True if it is telling, bounded repr, parts."""
 
 FIRM, PART, SOFT, NONE = "firm", "part", "soft", "none"
 """The worth of a digest: firm; part (an equal one says little); soft (a different one says nothing); none."""

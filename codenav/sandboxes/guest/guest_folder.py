@@ -23,7 +23,7 @@ MOST_FOLDERS = 100
 PAGE_ITEMS = 1000
 PAGE_CHARACTERS = 2 << 20
 """Maximum characters of the names in one answer; each may take six in JSON."""
-MOST_TOLD = 20
+MOST_REFUSALS = 20
 
 Stamp = Tuple[int, int, int]
 Item = Tuple[str, os.stat_result]
@@ -106,10 +106,10 @@ class WorkFolder:
         unseen: list[tuple[str, str]] = []
         if message["from"] == 0:
             refused, unseen = self._look(frozenset(message["left"]))
-        more = sum(max(0, len(items) - MOST_TOLD) for items in (refused, unseen))
+        more = sum(max(0, len(items) - MOST_REFUSALS) for items in (refused, unseen))
         page = _page(self._changed, message["from"])
         found = {"op": "changes", "files": page, "total": len(self._changed)}
-        return {**found, "refused": refused[:MOST_TOLD], "unseen": unseen[:MOST_TOLD], "more": more}, b""
+        return {**found, "refused": refused[:MOST_REFUSALS], "unseen": unseen[:MOST_REFUSALS], "more": more}, b""
 
     def _look(self, left: frozenset[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Scan for changed files; return what is refused since this scan, and what could not be looked into."""
@@ -154,7 +154,7 @@ class WorkFolder:
                 self._sums[name] = self._read.pop(name, 0) if found is None else found
 
     def _get(self, message: Message, blob: bytes) -> Answer:
-        """A piece of a file, and whether it is the last."""
+        """A piece of a file; `last` for the last one."""
         self._settle(message["settled"])
         offset = message["offset"]
         descriptor = self._open(message["name"], os.O_RDONLY)

@@ -63,7 +63,7 @@ def _wait_for(pid: int) -> bool:
 def _within(seconds: float, work: Callable[[], T]) -> T | None:
     """Return the result of work that may wait for ever; None where it takes too long or the system refuses."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    theirs = signal.signal(signal.SIGALRM, _on_alarm)
+    before = signal.signal(signal.SIGALRM, _on_alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         return work()
@@ -71,7 +71,7 @@ def _within(seconds: float, work: Callable[[], T]) -> T | None:
         return None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, theirs or signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 class _TooSlow(BaseException):

@@ -1,4 +1,4 @@
-"""What code for a terminal or a notebook expects and a sandbox does not have: one sentence on what to do instead."""
+"""Sentences on what to do instead, for code that expects a terminal or a notebook."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def set_dumpable(on: bool) -> None:
-    """Set whether processes of the same user may read this one's memory and descriptors, or trace it."""
+    """Allow, or forbid, processes of the same user to read this one's memory and descriptors, and to trace it."""
     _libc.prctl(_PR_SET_DUMPABLE, int(on), 0, 0, 0)
 
 

@@ -112,7 +112,7 @@ class Lines:
         return self._settled(data[:end])
 
     def rest(self) -> bytes:
-        """What was held back, as it is now."""
+        """The text that was held back, as it is now."""
         data, self._open = self._open, b""
         return self._settled(data)
 

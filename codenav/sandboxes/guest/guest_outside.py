@@ -1,7 +1,7 @@
 """Things that a process shares with its frozen twin: noted before the fork, put right as far as can be when it wakes.
 
 A twin that wakes finds its files read on, its databases written to by another process, its threads and children gone.
-What cannot be put right it names by kind, with the letters of `guest_told.KINDS`.
+What cannot be put right it names by kind, with the letters of `guest_notice.KINDS`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Outside:
     # In the twin, when it wakes
 
     def put_right(self, space: dict[str, Any]) -> str:
-        """Bring back what can be, and return the kinds of what cannot, as letters of `guest_told.KINDS`."""
+        """Bring back what can be, and return the kinds of what cannot, as letters of `guest_notice.KINDS`."""
         kinds: set[str] = set()
         if self._random is not None:
             # Python seeds it anew in every forked process.

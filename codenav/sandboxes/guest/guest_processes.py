@@ -105,7 +105,7 @@ class Twin:
     def __init__(self, loop: Any, present: Collection[int]) -> None:
         self._loop, self._present = loop, frozenset(present)
         self._on_life: Callable[[Twin], None] | None = None
-        self.line, self.theirs = socket.socketpair()
+        self.line, self.far_end = socket.socketpair()
         self.line.setsockopt(socket.SOL_SOCKET, _SO_PASSCRED, 1)
         self.line.setblocking(False)
         self.pid: int | None = None
@@ -120,7 +120,7 @@ class Twin:
 
     def sent(self, on_life: Callable[[Twin], None]) -> None:
         """Note that the other end was handed over; `on_life` is called when the twin speaks."""
-        self.theirs.close()
+        self.far_end.close()
         self._on_life = on_life
         self._loop.watch(self.line.fileno(), self.listen)
 

@@ -107,7 +107,7 @@ class Request:
         if relay:
             descriptors.append(relay.writer)
         if twin:
-            descriptors.append(twin.theirs.fileno())
+            descriptors.append(twin.far_end.fileno())
         self._worker.send(message, descriptors)
         self._answer.close_writer()
         for pipe in pipes:
@@ -243,6 +243,6 @@ class Request:
             self._end = str(op)
         else:
             self.reply, self.blob = message, blob
-            told = not self._token or message.get("outcome") == _OUTCOMES.get(self._end, "")
-            fits = told and not trouble(message, FROM_WORKER)
+            agreed = not self._token or message.get("outcome") == _OUTCOMES.get(self._end, "")
+            fits = agreed and not trouble(message, FROM_WORKER)
             self.outcome = "ok" if fits and (op != "result" or agrees(message, blob)) else "protocol_violation"

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from guest_history import Done, values_of
+from guest_notice import few, numbers
 from guest_relay import Relay
-from guest_told import few, numbers
 
 if TYPE_CHECKING:
     from guest_state import State

@@ -44,7 +44,7 @@ def is_dead(inode: int) -> bool:
 class Found:
     """The objects that a fork leaves without what they stand for, found in one look at all objects.
 
-    They are known by the identity of their classes: no method of theirs is called for it. Of a state of very many
+    They are known by the identity of their classes: none of their methods is called for it. Of a state of very many
     objects it holds those that were found in time.
     """
 

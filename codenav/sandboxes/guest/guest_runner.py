@@ -27,7 +27,7 @@ for _name in __future__.all_feature_names:
 HIDDEN = "_codenav_value"
 """The name that the last expression of a step is bound to, until it is shown."""
 
-TOLD = "_codenav_told"
+STEP_VALUE = "_codenav_told"
 """A name that code of the host binds to the value of its step, which is not shown."""
 
 

@@ -38,7 +38,7 @@ Check = Callable[[Any], bool]
 
 
 class Shape:
-    """The keys of an object with a check for each. Called, it says whether a value has them."""
+    """The keys of an object with a check for each. Called, it is True for a value that has them."""
 
     def __init__(self, keys: Mapping[str, Check]) -> None:
         self.checks = {key.rstrip("?"): check for key, check in keys.items()}
@@ -106,12 +106,12 @@ def none_or(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-def listed(check: Check, most: int = MOST_ITEMS) -> Check:
+def list_of(check: Check, most: int = MOST_ITEMS) -> Check:
     """A check for a list of at most `most` items that pass `check`."""
     return lambda value: isinstance(value, list) and len(value) <= most and all(check(item) for item in value)
 
 
-def row(*checks: Check) -> Check:
+def row_of(*checks: Check) -> Check:
     """A check for a list with an item for each of `checks`, which it passes."""
     return lambda value: (
         isinstance(value, list) and len(value) == len(checks) and all(check(item) for check, item in zip(checks, value))
@@ -120,14 +120,14 @@ def row(*checks: Check) -> Check:
 
 _SECONDS = number(0, SECONDS)
 _COUNT = whole(1 << 62)
-_VARIABLES = listed(row(text(), text(), text()))
+_VARIABLES = list_of(row_of(text(), text(), text()))
 """Name, type and repr of each variable."""
 _DIGEST = matching(re.compile(r"[0-9a-f]{32}|"))
-_PARTS = listed(matching(re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}")))
-_ATOMS = listed(number(-1e308, 1e308), MOST_ATOMS)
-_NAMED = listed(row(text(), text()))
+_PARTS = list_of(matching(re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}")))
+_ATOMS = list_of(number(-1e308, 1e308), MOST_ATOMS)
+_NAMED = list_of(row_of(text(), text()))
 """Name and reason of each."""
-_ENTRIES = listed(row(text(), _COUNT, whole(1 << 62, -(1 << 62)), whole((1 << 32) - 1)))
+_ENTRIES = list_of(row_of(text(), _COUNT, whole(1 << 62, -(1 << 62)), whole((1 << 32) - 1)))
 """Name, size, time in milliseconds and mode of each entry."""
 ERROR = Shape(
     {"type": text(), "message": text(), "line": text(), "traceback": text(), "line_number": none_or(whole(1 << 31, 1))}
@@ -136,7 +136,7 @@ VALUE = Shape({"type": text(1000), "repr": text(20_000), "data": anything})
 _STEP: dict[str, Check] = {
     "changed": _VARIABLES,
     "error": none_or(ERROR),
-    "displays": listed(row(text(), _COUNT)),
+    "displays": list_of(row_of(text(), _COUNT)),
     "seconds": _SECONDS,
     "value?": none_or(VALUE),
 }
@@ -166,12 +166,12 @@ _ASKED: dict[str, Mapping[str, Check]] = {
     "variables": {"items": _VARIABLES},
     "value": {"value?": anything, "missing?": flag, "why?": text(1000)},
     "digests": {
-        "items": listed(
-            row(text(1000), text(1000), _DIGEST, one_of("firm", "part", "soft", "none"), flag, text(20_000), _PARTS)
+        "items": list_of(
+            row_of(text(1000), text(1000), _DIGEST, one_of("firm", "part", "soft", "none"), flag, text(20_000), _PARTS)
         ),
         "numbers": _ATOMS,
         "many": _ATOMS,
-        "texts": listed(text(1000), MOST_ATOMS),
+        "texts": list_of(text(1000), MOST_ATOMS),
     },
 }
 """The answers that the worker sends, and the supervisor hands on."""
@@ -203,11 +203,11 @@ FROM_SUPERVISOR = {
             "rebuilding": {"seconds": _SECONDS},
             "output": {"stream": one_of("stdout", "stderr"), "waiting": _COUNT},
             "call": {**FROM_CALLER.checks, "step": _COUNT},
-            "checkpoint": {"number": _COUNT, "dropped": listed(_COUNT)},
+            "checkpoint": {"number": _COUNT, "dropped": list_of(_COUNT)},
             "restored": {"notice": text()},
             "missing": {},
             "changes": {
-                "files": listed(row(text(), _COUNT)),
+                "files": list_of(row_of(text(), _COUNT)),
                 "total?": _COUNT,
                 "refused": _NAMED,
                 "unseen": _NAMED,

@@ -13,10 +13,10 @@ from guest_frames import Message
 from guest_history import Done, Frozen, History
 from guest_late import Late
 from guest_memory import Memory
+from guest_notice import losses, numbers
 from guest_processes import FULL, LOST, WAKE_SECONDS, Twin, Worker
 from guest_request import Request
 from guest_rerun import Rerun
-from guest_told import losses, numbers
 
 MOST_CHECKPOINTS = 16
 """Maximum number of checkpoints kept at the same time. Each is a process."""
@@ -45,17 +45,17 @@ class State:
         self.worker = self._spawn()
 
     def _spawn(self) -> Worker:
-        ours, theirs = socket.socketpair()
+        ours, far_end = socket.socketpair()
         pid = os.fork()
         if pid:
-            theirs.close()
+            far_end.close()
             return Worker(pid, ours)
         try:
             ours.close()
             for descriptor in (*self._loop.private_descriptors(), *self.memory.descriptors):
                 if descriptor > 2:
                     os.close(descriptor)
-            guest_worker.become_worker(theirs, self.late.writer, self.config)
+            guest_worker.become_worker(far_end, self.late.writer, self.config)
         except MemoryError:
             os._exit(FULL)
         finally:

@@ -36,7 +36,7 @@ class Steps:
         self._budget = Budget()
         self._copied = self._found_room = 0
         self._news = ""
-        """What has happened to the state since the last step: the next one tells of it."""
+        """Sentences on the state since the last step, for the notice of the next one."""
 
     def trouble(self) -> str:
         """The reason why the worker does not start; empty when it does."""

@@ -140,7 +140,7 @@ class Worker:
         return False
 
     def finish(self, request: Message, descriptors: Sequence[int], error: BaseException | None) -> None:
-        """Say what a step that is over has done; whether it failed was said before."""
+        """Report what a step that is over has done; its outcome was reported before."""
         seconds = _clock() - self._started
         self._disarm()
         guest_runner.mend(self._main)
@@ -284,9 +284,9 @@ class Worker:
             sys.modules["faulthandler"].cancel_dump_traceback_later()
 
     def _restore_folder(self) -> tuple[bool, bool]:
-        """Stay in the folder of the last step, or go to the work folder where that is gone.
+        """Stay in the folder of the last step, or go to the work folder. True for each of the two that was gone.
 
-        Whether the work folder was gone; whether that of the step was.
+        The work folder comes first.
         """
         try:
             gone = not stat.S_ISDIR(os.stat(self._work).st_mode)
@@ -347,9 +347,9 @@ class Step:
         pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
         pictures = guest_displays.within(pictures, display_bytes)
         space.pop(guest_runner.HIDDEN, None)
-        if guest_runner.TOLD in space:
-            told = space.pop(guest_runner.TOLD)
-            self._value = guest_exchange.described(told, repr(told))
+        if guest_runner.STEP_VALUE in space:
+            value = space.pop(guest_runner.STEP_VALUE)
+            self._value = guest_exchange.described(value, repr(value))
         changed = [] if self._before is None else self._before.changed(space, self._binds)
         described = None if error is None else guest_runner.describe_error(error, self._filename)
         memory = isinstance(error, MemoryError)
