@@ -23,8 +23,8 @@ def command(backend: str, image: str, runtime: str, only: str, python: str | Non
     """Check that a backend keeps its promises on this machine: the contract of sandboxes, then attacks.
 
     Harmless probes come first; if one fails, nothing is attacked. The contract follows: the behaviour of a step in
-    every sandbox. Then the containment cases: F file system, N network, P processes, R resources, S secrets, C
-    confusion of the protocol. `process` contains nothing, so only the contract runs there. Takes about a minute.
+    every sandbox. Then the containment cases: F file system, N network, P processes, R resources, S secrets. `process`
+    contains nothing, so only the contract runs there. Takes about a minute.
 
     \b
     Exit codes: 0 everything held, 1 something did not, 4 the backend does not run here.
@@ -68,6 +68,6 @@ def _cases(only: str) -> list[str]:
     for name in filter(None, (part.strip().upper() for part in only.split(","))):
         ids = [id for id in CASES if id == name or id.rstrip("0123456789") == name]
         if not ids:
-            raise UsageError(f"there is no case {name}", hint=f"{', '.join(CASES)}, or a section: F, N, P, R, S, C")
+            raise UsageError(f"there is no case {name}", hint=f"{', '.join(CASES)}, or a section: F, N, P, R, S")
         found += ids
     return found

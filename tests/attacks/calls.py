@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 from attacks import case, resident
+from attacks.confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
-from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Lab, ending, ensure, expect
 from codenav.sandboxes.shared import schema
 
 HOST_BYTES = 32 << 20
@@ -164,5 +164,5 @@ def _nobody(lab: Lab) -> None:
         _CALLS + "send(frame({'op': 'answer', 'step': 1, 'call': 1, 'error': None}, b'1') * 50)",
     ):
         done = lab.run(code, timeout=2.0, within=PROMPT_SECONDS)
-        ensure(done.outcome in STATED, f"{code[-60:]!r}: {told(done)}")
+        ensure(done.outcome in STATED, f"{code[-60:]!r}: {ending(done)}")
         next_is_true(lab)

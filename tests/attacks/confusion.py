@@ -6,14 +6,72 @@ import contextlib
 import os
 import textwrap
 
-from attacks import case, renew, resident
+from attacks import ATTACKS, case, renew, resident
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
-from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
+from codenav.sandboxes.conformance.case import Case, Check, Step
+from codenav.sandboxes.conformance.lab import Broken, Lab, ending, ensure, expect
 
 HOST_BYTES = 96 << 20
 """Maximum bytes of the host's memory that a flood from inside may take: one frame of the largest size, and its text."""
+
+
+STATED = (Outcome.OK, Outcome.ERROR, Outcome.CRASHED, Outcome.PROTOCOL_VIOLATION)
+"""Outcomes that are right for code that plays with the channel; a full timeout is not."""
+PROMPT_SECONDS = 5.0
+
+FORGE = """
+import json, os, stat, struct
+def frame(message, blob=b''):
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return struct.pack('>II', len(body), len(blob)) + body + blob
+def channels():
+    found = []
+    for name in os.listdir('/proc/self/fd'):
+        try: mode = os.fstat(int(name)).st_mode
+        except OSError: continue
+        if int(name) > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)): found.append(int(name))
+    return found
+def send(data):
+    for channel in channels():
+        os.set_blocking(channel, False)
+        try: os.write(channel, data)
+        except OSError: pass
+        os.set_blocking(channel, True)
+def result(number, **changes):
+    return frame(dict({'op': 'result', 'number': number, 'outcome': 'ok', 'stdout': 'LIE', 'stderr': '',
+        'stdout_bytes': 3, 'late_output': 'LIE', 'changed': [['lie', 'int', '1']], 'error': None, 'displays': [],
+        'seconds': 0.1, 'notice': 'LIE', 'deleted': False}, **changes))
+"""
+"""Functions for code that writes frames of its own into every channel that it finds."""
+
+
+def next_is_true(lab: Lab) -> None:
+    """Check that the step after an attack tells the truth: its own output, its own outcome."""
+    done = lab.run("print('true'); truth = 6 * 7", timeout=20.0)
+    expect("outcome and output of the next step", (done.outcome, done.stdout), (Outcome.OK, "true\n"))
+    expect("what it changed", [(one.name, one.repr) for one in done.changed], [("truth", "42")])
+
+
+def _forged(number: int) -> list[Check]:
+    return [Step(FORGE + f"send(result({number}))", STATED, within=PROMPT_SECONDS), next_is_true]
+
+
+SHORT = (
+    Case("C1", "a forged frame with another number is no result", [
+        part for number in (0, 1, 999, -1, 1 << 40) for part in _forged(number)
+    ]),
+    Case("C2", "a forged frame lies about its own step at most", [
+        Step("kept = 'kept'"),
+        *(Step(FORGE + f"send(result({number}))\nkept = 'kept'", STATED, within=PROMPT_SECONDS)
+          for number in range(2, 12)),
+        Step(FORGE + "send(frame({'op': 'begun'}) + result(12))\nwhile True: pass", (*STATED, Outcome.TIMEOUT),
+             timeout=2.0),
+        next_is_true,
+        Step("kept", prints="'kept'"),
+    ]),
+)  # fmt: skip
+ATTACKS.update({each.id: each for each in SHORT})
 
 
 @case("C3", "a frame written ahead for the next step is dropped")
@@ -34,7 +92,7 @@ def _ahead(lab: Lab) -> None:
     # A thread that goes on is code of the session: what it does to a step that runs beside it is its own lie.
     for _ in range(5):
         done = lab.run("print('true')", within=PROMPT_SECONDS)
-        ensure(done.outcome in STATED, f"beside a thread that forges: {told(done)}")
+        ensure(done.outcome in STATED, f"beside a thread that forges: {ending(done)}")
     # The thread ends for certain, also that of a step that runs again, before what is said has to be true.
     for _ in range(2):
         lab.run("open('/tmp/enough', 'w').close()\nimport threading\n"
@@ -104,12 +162,14 @@ def _closed(lab: Lab) -> None:
         "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
     ):
         done = lab.run(code, within=PROMPT_SECONDS)
-        ensure(done.outcome in STATED, f"{code!r}: {told(done)}")
+        ensure(done.outcome in STATED, f"{code!r}: {ending(done)}")
         next_is_true(lab)
 
 
 @case("C7", "patched builtins, streams and modules do not hold up a step")
 def _patched(lab: Lab) -> None:
+    lab.says("before = 1")
+    number = lab.box.checkpoint()
     for code in (
         "import sys\nsys.stdout = sys.stderr = sys.stdin = None",
         "import json\njson.dumps = json.loads = json.JSONEncoder = lambda *a, **k: '{}'",
@@ -128,10 +188,10 @@ def _patched(lab: Lab) -> None:
         "import threading\nthreading.get_ident = threading.main_thread = lambda: 1 / 0",
     ):
         done = lab.run(code, timeout=20.0, within=PROMPT_SECONDS)
-        ensure(done.outcome in STATED, f"{code!r}: {told(done)}")
+        ensure(done.outcome in STATED, f"{code!r}: {ending(done)}")
         after = lab.run("truth = 6 * 7", within=PROMPT_SECONDS)
-        ensure(after.outcome in STATED, f"the step after {code!r}: {told(after)}")
-        renew(lab)
+        ensure(after.outcome in STATED, f"the step after {code!r}: {ending(after)}")
+        lab.box.restore(number)
 
 
 @case("C8", "the protocol's input is at its end for the code")
@@ -153,7 +213,7 @@ def _protocol_input(lab: Lab) -> None:
     lab.run(FORGE + textwrap.dedent(steal), within=PROMPT_SECONDS)
     for _ in range(3):
         done = lab.run("print('heard')", timeout=5.0)
-        ensure(done.outcome is not Outcome.OK or done.stdout == "heard\n", f"a step got lost: {told(done)}")
+        ensure(done.outcome is not Outcome.OK or done.stdout == "heard\n", f"a step got lost: {ending(done)}")
     next_is_true(lab)
 
 
@@ -199,7 +259,7 @@ def _escapes(lab: Lab) -> None:
     ensure("\x1b" not in done.stdout and "title" not in done.stdout, "an escape sequence comes out")
     ensure("\\u202e" in done.stderr, "the bidi control is not shown")
     failed = lab.outcome("raise type('E\\x1b[2J', (Exception,), {})(bad)", Outcome.ERROR)
-    ensure(failed.error and "\\x1b" in failed.error.type, f"the type of the error: {told(failed)}")
+    ensure(failed.error and "\\x1b" in failed.error.type, f"the type of the error: {ending(failed)}")
     for variable in lab.box.variables().values():
         for text in variable.to_dict().values():
             ensure(text.isprintable() or "\n" in text, f"a variable is told with {text!r}")
@@ -223,7 +283,7 @@ def _clocks(lab: Lab) -> None:
     for value in ("lambda: 0.0", "lambda: 1e18", "lambda: 'late'", "lambda: 1 / 0", "lambda: float('nan')", "None"):
         patch = f"import time\ntime.time = time.monotonic = time.perf_counter = {value}\n"
         done = lab.run(patch, within=PROMPT_SECONDS)
-        ensure(done.outcome in STATED, f"{value}: {told(done)}")
+        ensure(done.outcome in STATED, f"{value}: {ending(done)}")
         ensure(0 <= done.seconds < 60, f"{value}: the step took {done.seconds} s")
         lab.outcome(patch + "while True: pass", Outcome.TIMEOUT, timeout=0.5)
         next_is_true(lab)
@@ -289,7 +349,7 @@ def _impostor(lab: Lab) -> None:
             "kept = 'spoilt'\nn = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass"
         )
         done = lab.run(hang, timeout=0.5)
-        ensure(done.outcome is not Outcome.OK, f"a loop without an end: {told(done)}")
+        ensure(done.outcome is not Outcome.OK, f"a loop without an end: {ending(done)}")
         next_is_true(lab)
         done = lab.run("kept", timeout=5.0)
         ensure(done.stdout in ("'kept'\n", ""), f"the state is that of the step that hung: {done.stdout}")

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attacks import ATTACKS, case, resident
+from attacks.confusion import next_is_true
 from codenav.core.errors import NotFound
 from codenav.core.execution import Outcome
 from codenav.core.protocols import Sandbox
 from codenav.sandboxes.conformance.case import Case, Step
-from codenav.sandboxes.conformance.case_confusion import next_is_true
 from codenav.sandboxes.conformance.case_secrets import BOTH, GIVEN
 from codenav.sandboxes.conformance.lab import Lab, Late, ensure, expect
 from codenav.sandboxes.conformance.witness import namespace_of, processes_of
 
-RACES = 10_000
+RACES = 2_000
 """Number of reads against a component that is swapped all the time."""
-STEPS = 1500
-"""Number of the small steps: what grows or slows down with ten thousand of them shows in these, too."""
-KEPT_STEPS = 500
+STEPS = 600
+"""Number of the small steps: what grows or slows down with thousands of them shows in these, too."""
+KEPT_STEPS = 200
 """Number of the steps that have a snapshot before each."""
 GROWTH_BYTES = 24 << 20
 """Maximum bytes by which the host's own memory may grow in so many steps; those kept by Python's allocator count."""
@@ -57,6 +57,17 @@ _LEAVING = (
     ("import os\nif os.fork() == 0: raise SystemExit\nos.wait()", Outcome.OK, None),
 )
 
+
+def _kill_all(lab: Lab) -> None:
+    # kill(2): -1 means all but the caller and PID 1; the frozen twin is among them.
+    for code in ("os.kill(os.getpid(), 9)", "os.kill(-1, 9); os.kill(os.getpid(), 9)", "os.killpg(0, signal.SIGKILL)"):
+        with lab.at_most(3.0, "noticing the end"):
+            done = lab.outcome(f"kept = 'other'\n{code}", Outcome.CRASHED)
+        if not done.notice.startswith("state lost"):
+            expect("the state", lab.says("kept"), "'kept'")
+        lab.run("import os, signal\nkept = 'kept'")
+
+
 SHORT = (
     Case("P3", "a loop that ignores signals is killed at the timeout", [Step(_IGNORING, TIMEOUT, timeout=1.0)]),
     Case("P4", "a loop that catches every exception is killed at the timeout", [
@@ -65,6 +76,13 @@ SHORT = (
     Case("P5", "C code that never gives up the interpreter is killed at the timeout", [
         Step("import ctypes\nctypes.PyDLL(None).sleep(600)", TIMEOUT, timeout=1.0),
         Step("sum(range(10 ** 13))", TIMEOUT, timeout=1.0),
+    ]),
+    Case("P6", "killing everything there is ends the step at most", [
+        Step("import os, signal\nkept = 'kept'"),
+        *(Step(f"try: os.kill(1, {number})\nexcept OSError: pass") for number in (1, 2, 9, 15, 19)),
+        _kill_all,
+        Step("os.kill(-1, 9)", (Outcome.OK, Outcome.CRASHED)),
+        Step("kept", prints="'kept'"),
     ]),
     Case("P8", "a process that stops itself is a timeout", [
         Step("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", TIMEOUT, timeout=1.0),
@@ -77,6 +95,22 @@ SHORT = (
         Step("9 ** 9 ** 9", (TIMEOUT, FULL), timeout=1.5),
         Step("'x' * (1 << 40)", (TIMEOUT, FULL), timeout=1.5),
         Step("x = 'ab'\nwhile True: x = x.replace('a', 'aa' + x)", (TIMEOUT, FULL), timeout=3.0),
+    ]),
+    Case("R9", "descriptors that run out are the sandbox's own", [
+        Step(
+            """
+            import errno, os
+            held = []
+            try:
+                while True: held.append(os.open('/dev/null', os.O_RDONLY))
+            except OSError as error:
+                print(errno.errorcode[error.errno])
+                for _ in range(32): os.close(held.pop())
+            """,
+            prints="EMFILE",
+        ),
+        Step("len(held) > 0", prints="True"),
+        Step("while True: held.append(os.open('/dev/null', os.O_RDONLY))", (Outcome.ERROR, Outcome.CRASHED)),
     ]),
     Case("R11", "bombs of compression and pickle end at the memory limit", [
         Step("import zlib\nsmall, x = zlib.compress(bytes(64 << 20)), []\nwhile True: x.append(zlib.decompress(small))",

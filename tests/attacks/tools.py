@@ -14,10 +14,10 @@ from tool_service import KEY, ToolService
 from tool_specs import Calls, shop, trouble
 
 from attacks import case
+from attacks.confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.core.execution import Outcome
 from codenav.core.options import ToolOptions
-from codenav.sandboxes.conformance.case_confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
-from codenav.sandboxes.conformance.lab import Lab, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Lab, ending, ensure, expect
 from codenav.tools.state_files import STUBS
 
 VARIABLE = "CODENAV_TEST_TOOL_KEY"
@@ -101,7 +101,7 @@ def _forged(lab: Lab) -> None:
         ):
             code = f"{FORGE}\nsend(frame({payload}, {body}))\nimport time; time.sleep(0.1)"
             done = lab.run(code, timeout=PROMPT_SECONDS)
-            ensure(done.outcome in STATED, f"{payload}: {told(done)}")
+            ensure(done.outcome in STATED, f"{payload}: {ending(done)}")
             expect(f"what {payload} sent", scene.log, [])
             next_is_true(lab)
             lab.says(_ASK)
@@ -228,7 +228,7 @@ def _interrupted(lab: Lab) -> None:
         with lab.at_most(5.0, "the end of a call that was interrupted"):
             done = lab.run("ask('trouble/slow_write', seconds=20)", timeout=18.0)
         waiting.join()
-        ensure(done.outcome is not Outcome.OK, f"the step ended as {told(done)}")
+        ensure(done.outcome is not Outcome.OK, f"the step ended as {ending(done)}")
         with lab.at_most(4.0, "the end of a call that the time of its step ended"):
             # The broker ends the call with the time of the step: its code may just live to be told so.
             lab.outcome("ask('trouble/slow_write', seconds=20)", Outcome.TIMEOUT, Outcome.OK, timeout=1.0)

@@ -15,7 +15,7 @@ from codenav.core.errors import UsageError
 from codenav.core.execution import Outcome, Ran
 from codenav.core.options import SandboxOptions
 from codenav.episodes.objects import Objects
-from codenav.sandboxes.conformance.witness import crowding
+from codenav.sandboxes.conformance.lab import crowding
 from codenav.sandboxes.pool import start_warm
 from codenav.session.host_calls import MaskedCalls, RecordedCalls
 from codenav.session.replaying import Beginning, Replay

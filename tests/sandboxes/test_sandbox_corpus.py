@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import functools
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from attacks import ATTACKS
 from command_line import codenav
-from preloaded import PR_SET_CHILD_SUBREAPER
 
 from codenav.core.execution import MIB, SandboxSpec
-from codenav.sandboxes.conformance import CASES, run_checks, run_contract, run_corpus, run_probes
-from codenav.sandboxes.conformance.witness import MISSED_SECONDS, crowding, namespace_of, processes_of
+from codenav.sandboxes import start
+from codenav.sandboxes.conformance import CASES, run_contract, run_corpus, run_probes, witness
 from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.launch import GUEST, GUEST_FLAGS, LaunchedProcess, launch, limits_of
 from codenav.sandboxes.owned_resources import OWNER_LABEL
 
 NAIVE = Path(__file__).with_name("naive_guest.py")
-PR_GET_CHILD_SUBREAPER = 37
 
 
 def section(letters):
@@ -54,10 +49,18 @@ def test_the_contract_holds(backend, basis):
     assert len(rows) > 20
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
-@pytest.mark.parametrize("letters", ["FNP", "RSC", "T"])
-def test_the_corpus_holds_and_leaves_no_container(backend, basis, letters, request):
-    rows = list(run_corpus(_starter(backend), basis, section(letters)))
+ON_DOCKER = [*CASES.values(), ATTACKS["S5"]]
+"""The attacks whose outcome depends on the engine. The others attack what is the same in a container."""
+
+
+@pytest.mark.parametrize(
+    ("backend", "cases"),
+    [("bubblewrap", section("FNP")), ("bubblewrap", section("RSCT")), ("docker", ON_DOCKER)],
+    ids=["bubblewrap FNP", "bubblewrap RSCT", "docker"],
+    indirect=["backend"],
+)
+def test_the_corpus_holds_and_leaves_no_container(backend, basis, cases, request):
+    rows = list(run_corpus(_starter(backend), basis, cases))
     assert {row.name: row.detail for row in rows if not row.ok} == {}
     if backend == "docker":
         engine = request.getfixturevalue("docker_engine")
@@ -65,8 +68,6 @@ def test_the_corpus_holds_and_leaves_no_container(backend, basis, letters, reque
 
 
 def _starter(backend):
-    from codenav.sandboxes import start
-
     return functools.partial(start, backend)
 
 
@@ -116,25 +117,14 @@ def test_probes_stop_at_a_weak_sandbox(python):
     assert {"probe: mounts", "probe: network"} <= failed
 
 
-def test_orphans_that_come_to_this_process_are_not_taken_for_leftovers(python):
-    """As in a container whose first process is the check."""
-    prctl, asked = ctypes.CDLL(None).prctl, ctypes.c_int()
-    prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(asked), 0, 0, 0)
-    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        assert broken(run_checks("bubblewrap", SandboxSpec(python), only=["P2"])) == {}
-    finally:
-        prctl(PR_SET_CHILD_SUBREAPER, asked.value, 0, 0, 0)
-
-
-MUST_FAIL = ("F1", "F2", "N3", "N4", "N7", "P11", "P13", "R1", "S1", "S2", "S3", "S4")
+MUST_FAIL = ("F1", "F2", "N3", "N4", "N7", "P11", "P13", "R1", "S1", "S2")
 
 
 def test_attacks_succeed_on_a_weak_sandbox(python):
     assert set(broken(run_corpus(opening(weak), SandboxSpec(python), chosen(MUST_FAIL)))) == set(MUST_FAIL)
 
 
-CONFUSED = ("C1", "C2", "C6", "C8", "C10", "C21", "C25")
+CONFUSED = ("C1", "C6", "C10", "C21")
 
 
 def test_a_guest_of_one_process_is_confused(python):
@@ -149,43 +139,37 @@ CHILDREN, DESCRIPTORS = [], []
 """What the sabotage leaves behind, to be tidied up."""
 
 
-class Sabotaged:
-    """A real sandbox beside which something goes wrong; the first one, the neighbour, is left alone."""
+def sabotaged(sabotage):
+    """A real sandbox beside which something goes wrong."""
 
-    def __init__(self, sabotage):
-        self._sabotage = sabotage
-        self.opened = []
-
-    def __call__(self, spec):
-        from codenav.sandboxes import start
-
+    def start_it(spec):
         box = start("bubblewrap", spec)
-        self.opened.append(box)
-        if len(self.opened) > 1:
-            self._sabotage(box, self.opened[0])
+        sabotage(box)
         return box
 
+    return start_it
 
-def leaves_a_process(box, _):
+
+def leaves_a_process(box):
     close = box.close
     box.close = lambda: (close(), CHILDREN.append(subprocess.Popen(["sleep", "600"])))
 
 
-def leaves_a_file(box, _):
+def leaves_a_file(box):
     close = box.close
     box.close = lambda: (close(), Path(tempfile.gettempdir(), "left").write_text("x"))
 
 
-def leaves_a_descriptor(box, _):
+def leaves_a_descriptor(box):
     close = box.close
     box.close = lambda: (close(), DESCRIPTORS.append(os.open(os.devnull, os.O_RDONLY)))
 
 
-def touches_the_host(box, _):
+def touches_the_host(box):
     os.environ["CODENAV_TEST_TOUCHED"] = "1"
 
 
-def reaches_a_socket(box, _):
+def reaches_a_socket(box):
     # The canary listens on a port that this process can look up, as code on the host's network could.
     own = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_link(name)}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
@@ -198,7 +182,7 @@ def _is_link(name):
     return os.path.lexists(f"/proc/self/fd/{name}")
 
 
-def loses_the_state(box, _):
+def loses_the_state(box):
     run = box.run
 
     def forget(code, *, timeout=None):
@@ -206,14 +190,6 @@ def loses_the_state(box, _):
         return dataclasses.replace(done, notice="")
 
     box.run = forget
-
-
-def stops_the_neighbour(box, neighbour):
-    stopped = [one.pid for one in processes_of(namespace_of(neighbour))]
-    for number in (signal.SIGSTOP, signal.SIGCONT):
-        for pid in stopped:
-            os.kill(pid, number)
-        time.sleep(0.5 + 3 * MISSED_SECONDS * crowding())
 
 
 @pytest.mark.parametrize(
@@ -225,12 +201,12 @@ def stops_the_neighbour(box, neighbour):
         (touches_the_host, "environment of the host changed"),
         (reaches_a_socket, "a socket of the host was reached"),
         (loses_the_state, "neither its state nor a notice"),
-        (stops_the_neighbour, "the neighbour was"),
     ],
 )
-def test_the_common_oracle_can_fail(python, sabotage, word):
+def test_the_common_oracle_can_fail(python, sabotage, word, monkeypatch):
+    monkeypatch.setattr(witness, "LEFT_SECONDS", 0.5)
     try:
-        found = broken(run_corpus(Sabotaged(sabotage), SandboxSpec(python), chosen(["C9"])))
+        found = broken(run_corpus(sabotaged(sabotage), SandboxSpec(python), chosen(["S1"])))
     finally:
         os.environ.pop("CODENAV_TEST_TOUCHED", None)
         while CHILDREN:
@@ -238,26 +214,24 @@ def test_the_common_oracle_can_fail(python, sabotage, word):
             CHILDREN.pop().wait()
         while DESCRIPTORS:
             os.close(DESCRIPTORS.pop())
-    assert word in found.get("C9", "held")
+    assert word in found.get("S1", "held")
 
 
 # The command
 
 
-def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held(docker_engine):
-    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4,n5")
+def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held():
+    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4,n7")
     assert done.code == 0
     assert "ok      N4: abstract sockets of the host are out of reach\n" in done.out
     assert done.out.endswith("7 of 7 held\n")
-    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4", "--json")
-    assert [row["ok"] for row in json.loads(done.out)] == [True] * 6
 
 
 def test_a_check_in_docker_leaves_no_container_and_no_process(docker_engine):
     image, before = docker_engine.base_image(), docker_engine.docker("ps", "--all", "--quiet")
-    only = ["--only", "N4,P2,C1", "--image", image]
+    only = ["--only", "N4,P2", "--image", image, "--json"]
     done = codenav("sandbox", "check", "docker", *only, env=docker_engine.environment)
-    assert done.out.endswith(" held\n"), done.out + done.err
+    assert [row["ok"] for row in json.loads(done.out)] == [True] * 7, done.out + done.err
     assert docker_engine.docker("ps", "--all", "--quiet") == before
     assert docker_engine.docker("volume", "ls", "--quiet") == ""
 

@@ -18,7 +18,7 @@ from codenav.core.execution import Outcome, Resources, SandboxSpec
 from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.calls import Calls
 from codenav.sandboxes.channel import Channel, Closed
-from codenav.sandboxes.conformance.witness import crowding
+from codenav.sandboxes.conformance.lab import crowding
 from codenav.sandboxes.decoding import Malformed, execution_of
 from codenav.sandboxes.filenames import checked_name
 from codenav.sandboxes.guest_client import GuestSandbox

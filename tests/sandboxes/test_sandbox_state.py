@@ -13,7 +13,7 @@ import pytest
 from codenav.core.execution import MIB, Outcome, Resources, SandboxSpec
 from codenav.core.protocols import Sandbox
 from codenav.sandboxes import start
-from codenav.sandboxes.conformance.witness import crowding
+from codenav.sandboxes.conformance.lab import crowding
 
 KEPT = ("state kept", "state rebuilt")
 """Rebuilt where forks were slow, so that the last snapshot is older than the step."""

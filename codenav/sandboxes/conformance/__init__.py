@@ -13,7 +13,6 @@ from codenav.core.errors import CodeNavError
 from codenav.core.execution import SandboxSpec
 from codenav.core.protocols import CallHandler, Sandbox
 from codenav.sandboxes.conformance.case import Case
-from codenav.sandboxes.conformance.case_confusion import CASES as CONFUSION
 from codenav.sandboxes.conformance.case_files import CASES as FILES
 from codenav.sandboxes.conformance.case_network import CASES as NETWORK
 from codenav.sandboxes.conformance.case_processes import CASES as PROCESSES
@@ -23,12 +22,12 @@ from codenav.sandboxes.conformance.case_secrets import HOST_NAME, HOST_VALUE
 from codenav.sandboxes.conformance.contract import CONTRACT
 from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open
 from codenav.sandboxes.conformance.probes import PROBES
-from codenav.sandboxes.conformance.witness import Canaries, Neighbour, Remains, namespace_of, planted
+from codenav.sandboxes.conformance.witness import Canaries, Remains, namespace_of, planted
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-CASES = {each.id: each for each in (*FILES, *NETWORK, *PROCESSES, *RESOURCES, *SECRETS, *CONFUSION)}
+CASES = {each.id: each for each in (*FILES, *NETWORK, *PROCESSES, *RESOURCES, *SECRETS)}
 """The attacks whose outcome depends on the machine, by their ids. The tests of codenav run more of them."""
 ATTEMPTS = 3
 """Attempts at a check that came too late: on a loaded machine that is no fault of the sandbox, unless it recurs."""
@@ -56,48 +55,48 @@ def run_checks(backend: str, spec: SandboxSpec, *, only: Collection[str] = ()) -
     """
     from codenav.sandboxes import start
 
-    def opened(wanted: SandboxSpec, calls: CallHandler | None = None) -> Sandbox:
+    def open_sandbox(wanted: SandboxSpec, calls: CallHandler | None = None) -> Sandbox:
         return start(backend, wanted, calls=calls)
 
-    opened(spec).close()
+    open_sandbox(spec).close()
     if backend == "process":
-        yield from run_contract(opened, spec)
+        yield from run_contract(open_sandbox, spec)
         return
     failed = False
-    for row in run_probes(opened, spec):
+    for row in run_probes(open_sandbox, spec):
         failed = failed or not row.ok
         yield row
     if failed:
         yield CheckRow("containment", False, "a probe failed", "nothing was attacked: it could have hit the host")
         return
     if not only:
-        yield from run_contract(opened, spec)
-    yield from run_corpus(opened, spec, [CASES[id] for id in only or CASES])
+        yield from run_contract(open_sandbox, spec)
+    yield from run_corpus(open_sandbox, spec, [CASES[id] for id in only or CASES])
 
 
-def run_probes(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
+def run_probes(open_sandbox: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
     """Run the harmless questions; sandboxes are started without a network, as for the corpus."""
-    with _runner(opened, dataclasses.replace(spec, network="none")) as runner:
+    with _runner(open_sandbox, dataclasses.replace(spec, network="none")) as runner:
         yield from map(runner.check, PROBES)
 
 
-def run_contract(opened: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
+def run_contract(open_sandbox: Open, spec: SandboxSpec) -> Iterator[CheckRow]:
     """Check what every sandbox does with a step, whether it contains anything or not."""
-    with _runner(opened, spec) as runner:
+    with _runner(open_sandbox, spec) as runner:
         yield from map(runner.check, CONTRACT)
 
 
-def run_corpus(opened: Open, spec: SandboxSpec, cases: Collection[Case]) -> Iterator[CheckRow]:
+def run_corpus(open_sandbox: Open, spec: SandboxSpec, cases: Collection[Case]) -> Iterator[CheckRow]:
     """Run cases. They attack: `run_probes` comes first."""
-    with _runner(opened, dataclasses.replace(spec, network="none")) as runner:
+    with _runner(open_sandbox, dataclasses.replace(spec, network="none")) as runner:
         yield from runner.corpus(cases)
 
 
 @contextlib.contextmanager
-def _runner(opened: Open, spec: SandboxSpec) -> Iterator[_Runner]:
+def _runner(open_sandbox: Open, spec: SandboxSpec) -> Iterator[_Runner]:
     owned = OwnedFolder.make()
     try:
-        yield _Runner(opened, spec, owned.path)
+        yield _Runner(open_sandbox, spec, owned.path)
     finally:
         owned.remove()
 
@@ -105,50 +104,52 @@ def _runner(opened: Open, spec: SandboxSpec) -> Iterator[_Runner]:
 class _Runner:
     """A runner of checks, each in a folder of its own, which makes rows of what they raise."""
 
-    def __init__(self, opened: Open, spec: SandboxSpec, folder: Path) -> None:
-        self._open, self._spec, self._folder = opened, spec, folder
+    def __init__(self, open_sandbox: Open, spec: SandboxSpec, folder: Path) -> None:
+        self._open, self._spec, self._folder = open_sandbox, spec, folder
         self._count = 0
+        self._shared: Lab | None = None
+        """The workplace of the cases that only read."""
 
     def check(self, each: Case) -> CheckRow:
         """Run one probe or item of the contract."""
         return _row(each, lambda: self._run(each, self._lab(each)))
 
     def corpus(self, cases: Collection[Case]) -> Iterator[CheckRow]:
-        """Run the cases, with a neighbour beside them and canaries on the host."""
+        """Run the cases, with canaries on the host."""
         temporary = self._folder / "tmp"
         temporary.mkdir()
         with planted({HOST_NAME: HOST_VALUE}, temporary), contextlib.ExitStack() as stack:
             # The folder for marks stays for the user, and is no leftover of a case that is the first to need it.
             OwnedFolder.make().remove()
-            neighbour = Neighbour.beside(self._open(dataclasses.replace(self._spec, snapshots=False)))
-            stack.callback(neighbour.close)
             canaries = Canaries()
             stack.callback(canaries.close)
             for each in cases:
-                yield _row(each, lambda: self._attack(each, neighbour, canaries))  # noqa: B023
+                if each.reads and self._shared is None:
+                    self._shared = self._lab(each)
+                    stack.callback(self._shared.close)
+                    _next_step(self._shared)
+                yield _row(each, lambda: self._attack(each, canaries))  # noqa: B023
 
-    def _attack(self, each: Case, neighbour: Neighbour, canaries: Canaries) -> None:
+    def _attack(self, each: Case, canaries: Canaries) -> None:
         """Run a case, and check what must be true around each of them."""
         remains = Remains()
-        neighbour.check(raising=False)
-        lab = self._lab(each)
-        lab.slack = neighbour.slack
+        lab = self._shared if each.reads and self._shared else self._lab(each)
         if each.work:
             lab.begin(work_dir=lab.work)
         self._run(each, lab, remains)
         canaries.check(lab)
         remains.check()
-        neighbour.check()
 
     def _run(self, each: Case, lab: Lab, remains: Remains | None = None) -> None:
         try:
             for part in each.parts:
                 part(lab)
-            if remains is not None and lab.is_open:
+            if remains is not None and lab is not self._shared and lab.is_open:
                 _next_step(lab)
                 remains.note(namespace_of(lab.box))
         finally:
-            lab.close()
+            if lab is not self._shared:
+                lab.close()
 
     def _lab(self, each: Case) -> Lab:
         self._count += 1

@@ -19,7 +19,7 @@ class Case:
 
     id: str
     """`probe`, `contract`, or section and number of an attack: `F` file system, `N` network, `P` processes,
-    `R` resources, `S` secrets, `C` confusion of the protocol."""
+    `R` resources, `S` secrets. The tests add `C`, confusion of the protocol, and `T`, tools."""
     title: str
     parts: Sequence[Check]
     """What is done, in this order, in one sandbox."""
@@ -27,6 +27,8 @@ class Case:
     """Changes to the specification of that sandbox."""
     work: bool = False
     """True if it has a work folder of the host."""
+    reads: bool = False
+    """True if it leaves its sandbox as it was: such cases share one."""
 
 
 class Step:

@@ -104,7 +104,7 @@ def _mode(lab: Lab) -> None:
 
 
 CASES = (
-    Case("F1", "files of the host are absent or closed", [_host_files]),
+    Case("F1", "files of the host are absent or closed", [_host_files], reads=True),
     Case("F2", "the system and the packages are read-only", [
         Refused(
             (*READ_ONLY, "ENOENT"),
@@ -124,7 +124,7 @@ CASES = (
             "r = libc.mount(None, b'/usr', None, 32 | 4096, None)\nif r: raise OSError(ctypes.get_errno(), 'mount')",
             setup="import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)",
         ),
-    ]),
+    ], reads=True),
     Case("F6", "a hard link to a bound file is refused or harmless", [
         Refused(
             NO_LINK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from codenav.sandboxes.conformance.case import Case, Step
-from codenav.sandboxes.conformance.lab import CLOSED, Lab, ensure, expect
+from codenav.sandboxes.conformance.lab import Lab, ensure, expect
 
 HOST_NAME = "CODENAV_CHECK_CANARY"
 HOST_VALUE = "canary-of-the-host-7f3a91c4"
@@ -40,36 +40,10 @@ def _folders(lab: Lab) -> None:
     expect("files of /proc that hold one", lab.says(f"holding({[str(lab.folder), str(lab.work)]!r})"), "[]")
 
 
-def _keys_of_the_code(lab: Lab) -> None:
-    modes = {"open": 0o755, "closed": 0o700}
-    for name, mode in modes.items():
-        base = lab.folder / name
-        (base / ".git").mkdir(parents=True)
-        (base / ".env").write_text(f"KEY={lab.secret}", encoding="utf-8")
-        (base / ".git" / "config").write_text(f"token = {lab.secret}", encoding="utf-8")
-        (base / f"module_{name}.py").write_text("X = 1\n", encoding="utf-8")
-        base.chmod(mode)
-    lab.begin(import_paths=[lab.folder / name for name in modes])
-    for name in modes:
-        base = lab.folder / name
-        expect("the code", lab.says(f"import module_{name}\nmodule_{name}.X"), "1")
-        for key in (".env", ".git/config"):
-            path = str(base / key)
-            code = f"try: print(open({path!r}).read())\nexcept OSError: print('closed')"
-            ensure(lab.secret not in lab.says(code), f"{key} of a code base can be read")
-        listed = f"import os\ntry: print(os.listdir({str(base / '.git')!r}))\nexcept OSError: print([])"
-        expect("what lies in .git", lab.says(listed), "[]")
-    lab.refused(f"open({str(lab.canary)!r})", CLOSED)
-
-
 CASES = (
     Case("S1", "no variable of the host is in the environment", [_environment], {"env": GIVEN}),
-    Case("S2", "no process inside has a secret in its environment", [
+    Case("S2", "environments, arguments and mounts of processes tell neither secrets nor the host's folders", [
         Step(_PROC + f"len(seen) > 2, holding({BOTH!r})", prints="(True, [])"),
-    ], {"env": GIVEN}),
-    Case("S3", "arguments and mounts tell neither secrets nor the host's folders", [
-        Step(_PROC + f"holding({BOTH!r})", prints="[]"),
         _folders,
     ], {"env": GIVEN}, work=True),
-    Case("S4", "keys beside the code base are masked", [_keys_of_the_code]),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.core.execution import MIB, Outcome, Resources
 from codenav.sandboxes.conformance.case import Case, Check, Step
-from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect, told
+from codenav.sandboxes.conformance.lab import Broken, Lab, ending, ensure, expect
 
 ERROR, CRASHED, TIMEOUT = Outcome.ERROR, Outcome.CRASHED, Outcome.TIMEOUT
 KEPT = ("state kept", "state rebuilt")
@@ -134,7 +134,7 @@ def _two(lab: Lab) -> None:
     other = lab.open()
     lab.run("mine = 1\nopen('mine', 'w').write('x')")
     done = other.run("mine", timeout=20.0)
-    ensure(done.error and done.error.type == "NameError", f"a variable of another sandbox: {told(done)}")
+    ensure(done.error and done.error.type == "NameError", f"a variable of another sandbox: {ending(done)}")
     expect("files of the other", list(other.artifacts()), [])
 
 

@@ -57,8 +57,6 @@ class Lab:
         self.notices: list[str] = []
         self.calls: CallHandler | None = None
         """Answers the calls of sandboxes that are opened from now on."""
-        self.slack: Callable[[], float] = lambda: 0.0
-        """Seconds that the machine itself was late since the check began."""
 
     @property
     def box(self) -> Sandbox:
@@ -104,7 +102,7 @@ class Lab:
         box = self.box
         started = time.monotonic()
         done = box.run(textwrap.dedent(code), timeout=timeout)
-        took, allowed = time.monotonic() - started, (timeout + OVERRUN if within is None else within) + self.slack()
+        took, allowed = time.monotonic() - started, (timeout + OVERRUN if within is None else within) + slack()
         self.notices.append(done.notice)
         if done.outcome not in set(Outcome):
             raise Broken(f"an outcome of no known kind: {done.outcome!r}")
@@ -140,7 +138,7 @@ class Lab:
         """Run a step and check that it ends in one of these ways."""
         done = self.run(code, timeout=timeout, within=within)
         if done.outcome not in outcomes:
-            raise Broken(f"{first_line(code)}: {told(done)}, wanted {' or '.join(outcomes)}")
+            raise Broken(f"{first_line(code)}: {ending(done)}, wanted {' or '.join(outcomes)}")
         return done
 
     # The host
@@ -151,7 +149,7 @@ class Lab:
         started = time.monotonic()
         yield
         took = time.monotonic() - started
-        if took > seconds + self.slack():
+        if took > seconds + slack():
             raise Late(f"{what} took {took:.1f} s; {seconds:g} s were allowed")
 
     def files(self) -> Sequence[str]:
@@ -161,6 +159,16 @@ class Lab:
             for folder, folders, names in os.walk(self.work)
             for name in (*names, *(one for one in folders if os.path.islink(os.path.join(folder, one))))
         )
+
+
+def crowding() -> float:
+    """The number of processes that want to run for each processor, in the last minute; at least 1."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+def slack() -> float:
+    """The seconds that anything may come later than promised, for what else the machine is busy with."""
+    return crowding() - 1.0
 
 
 def expect(what: str, found: object, wanted: object) -> None:
@@ -175,7 +183,7 @@ def ensure(holds: object, message: str) -> None:
         raise Broken(message)
 
 
-def told(done: Execution) -> str:
+def ending(done: Execution) -> str:
     """The end of a step, in a line."""
     why = f": {done.error.type}: {done.error.message[:200]}" if done.error else ""
     return f"{done.outcome.value}{why}{f' ({done.notice})' if done.notice else ''}"

@@ -1,39 +1,23 @@
-"""Checks around every case: nothing left behind, the host untouched, a neighbour undisturbed."""
+"""Checks around every case: nothing left behind, the host untouched."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import hashlib
 import os
-import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from codenav.core.protocols import Sandbox
-from codenav.sandboxes.conformance.lab import Broken, Lab, Late
+from codenav.sandboxes.conformance.lab import Broken, Lab
 
 LEFT_SECONDS = 5.0
 """Time for the kernel and an engine to take away what was ended."""
-BEAT_SECONDS = 0.01
-MISSED_SECONDS = 0.1
-"""Maximum seconds that a beat of the neighbour may be late, besides those that the machine itself was late.
-
-Where more processes want to run than there are processors, as many times more: control groups share by group, and the
-waiting is not of the sandbox's making.
-"""
-CLOCK_SECONDS = 1.0
-"""Maximum seconds that the wall clock may drift from the monotonic one in a case."""
-_PR_GET_CHILD_SUBREAPER = 37
-"""An option of prctl(2)."""
 _SYSCTLS = ("kernel/hostname", "kernel/core_pattern", "kernel/domainname", "vm/overcommit_memory", "kernel/pid_max")
 _FILES = ("/etc/passwd", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
 
@@ -134,19 +118,12 @@ def _temporary() -> set[str]:
 
 
 def _children() -> set[int]:
-    """The children of this process. If it adopts orphans, ended ones may be those of others and do not count."""
+    """The living children of this process."""
     found: set[int] = set()
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
             found.update(int(pid) for pid in (thread / "children").read_text().split())
-    return {pid for pid in found if _alive(pid) is not None} if _adopts() else found
-
-
-def _adopts() -> bool:
-    """True if orphans come to this process: as the first one of a container, or because it asked for them."""
-    asked = ctypes.c_int()
-    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(asked), 0, 0, 0)
-    return os.getpid() == 1 or bool(asked.value)
+    return {pid for pid in found if _alive(pid) is not None}
 
 
 def _cgroups_of(pid: int) -> set[str]:
@@ -181,7 +158,6 @@ class Canaries:
         for server in (self._tcp, self._unix):
             server.setblocking(False)
         self._before = self._state()
-        self._offset = time.time() - time.monotonic()
 
     def close(self) -> None:
         """Give the sockets back."""
@@ -200,24 +176,14 @@ class Canaries:
             with contextlib.suppress(BlockingIOError):
                 server.accept()[0].close()
                 raise Broken("a socket of the host was reached")
-        drift = time.time() - time.monotonic() - self._offset
-        self._offset += drift
-        if abs(drift) > CLOCK_SECONDS:
-            raise Broken(f"the clock of the host moved by {drift:.1f} s")
 
     @staticmethod
     def _state() -> dict[str, Any]:
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         return {
             "environment": dict(os.environ),
             "working directory": os.getcwd(),
-            "garbage collector": (gc.isenabled(), gc.get_threshold()),
-            "recursion limit": sys.getrecursionlimit(),
-            "umask": status.get("Umask"),
             "nice value": os.nice(0),
             "processors": os.sched_getaffinity(0),
-            "signal handlers": {number: signal.getsignal(number) for number in signal.valid_signals()},
-            "blocked signals": signal.pthread_sigmask(signal.SIG_BLOCK, []),
             **{f"sysctl {name}": _digest(f"/proc/sys/{name}") for name in _SYSCTLS},
             **{name: _digest(name) for name in _FILES},
         }
@@ -227,77 +193,6 @@ def _digest(path: str) -> str:
     with contextlib.suppress(OSError):
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
     return ""
-
-
-_PULSE = """
-import sys, time
-def beat():
-    last = time.monotonic()
-    while True:
-        time.sleep({beat})
-        now = time.monotonic()
-        state[0], state[1], last = max(state[0], now - last - {beat}), state[1] + 1, now
-state = [0.0, 0]
-"""
-
-
-def crowding() -> float:
-    """The number of processes that want to run for each processor, in the last minute; at least 1."""
-    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
-
-
-@dataclass
-class Neighbour:
-    """A sandbox that counts all along, and a process of the host that does too: what both miss is the machine's."""
-
-    box: Sandbox
-    control: subprocess.Popen[bytes]
-
-    @classmethod
-    def beside(cls, box: Sandbox) -> Neighbour:
-        """Start counting in a sandbox, and beside it on the host."""
-        pulse = _PULSE.format(beat=BEAT_SECONDS)
-        done = box.run(pulse + "import threading\nthreading.Thread(target=beat, daemon=True).start()", timeout=20.0)
-        if not done.ok:
-            raise Broken(f"the neighbour does not start: {done.error}")
-        script = pulse + (
-            "import threading\nthreading.Thread(target=beat, daemon=True).start()\n"
-            "while sys.stdin.readline():\n    print(*state, flush=True)\n    state[0] = 0.0"
-        )
-        control = subprocess.Popen(
-            [sys.executable, "-S", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}
-        )
-        return cls(box, control)
-
-    def slack(self) -> float:
-        """The seconds that anything may come later than promised, for what else the machine is busy with."""
-        return self.late() + crowding() - 1.0
-
-    def late(self) -> float:
-        """The longest that the machine itself was late since the last check, in seconds."""
-        assert self.control.stdin is not None
-        assert self.control.stdout is not None
-        self.control.stdin.write(b"\n")
-        self.control.stdin.flush()
-        return float(self.control.stdout.readline().split()[0])
-
-    def check(self, *, raising: bool = True) -> None:
-        """Check the beats since the last check: raises `Late` where they came late, `Broken` where they stopped."""
-        done = self.box.run("print(*state)\nstate[0], state[1] = 0.0, 0", timeout=20.0)
-        machine = self.late()
-        if not done.ok:
-            raise Broken(f"the neighbour stopped: {done.outcome} {done.error}")
-        worst, beats = done.stdout.split()
-        if raising and int(beats) == 0:
-            raise Broken("the neighbour missed every beat")
-        if raising and float(worst) > MISSED_SECONDS * crowding() + machine:
-            raise Late(f"the neighbour was {float(worst):.2f} s late, the machine itself {machine:.2f} s")
-
-    def close(self) -> None:
-        """End the sandbox and the process."""
-        self.control.kill()
-        self.control.communicate()
-        self.box.close()
 
 
 @contextlib.contextmanager
