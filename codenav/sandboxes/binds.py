@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import shlex
 import stat
 from collections.abc import Sequence
@@ -13,9 +12,9 @@ from pathlib import Path
 
 from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.execution import Mount, SandboxSpec
-from codenav.sandboxes.code_copy import Ignored, is_left_out
+from codenav.sandboxes.code_copy import dockerignored, is_left_out
 from codenav.sandboxes.copies import CodeCopy, copied
-from codenav.sandboxes.filenames import listed
+from codenav.sandboxes.filenames import name_list
 from codenav.sandboxes.interpreter_binds import InterpreterBinds
 from codenav.sandboxes.mount_policy import checked_mounts
 from codenav.sandboxes.places import why_not, within
@@ -114,7 +113,7 @@ class Binds:
         frozen = [str(mount.path) for mount in checked if not mount.live]
         places = [*live, *roots, *(str(mount.path) for mount in checked)]
         sources = {str(mount.path): str(mount.on_host) for mount in checked}
-        told = [mount.notice for mount in checked if mount.notice]
+        notices = [mount.notice for mount in checked if mount.notice]
         copies = {}
         for place in [*roots, *frozen]:
             real = os.path.realpath(sources.get(place, place))
@@ -122,19 +121,19 @@ class Binds:
                 os.path.join(real, os.path.relpath(one, place)) for one in places if one != place and within(one, place)
             ]
             try:
-                ignored = _ignored(real) if ignore and place in roots else None
+                ignored = dockerignored(Path(real)) if ignore and place in roots else None
                 copies[place] = copied(real, holes=holes, ignored=ignored, by_content=place not in frozen)
                 if copies[place].secrets:
-                    told.append(_left_out(place, copies[place].secrets))
+                    notices.append(_left_out(place, copies[place].secrets))
             except UsageError as error:
                 if place not in beside or Path(place) in asked:
                     raise
-                told.append(f"{error}: it is on the interpreter's path, and is not bound")
+                notices.append(f"{error}: it is on the interpreter's path, and is not bound")
         found = [Bind(os.path.realpath(path), path) for path in live]
         found += [Bind(copy.path, place) for place, copy in copies.items()]
         found += [Bind(os.path.realpath(one.on_host), str(one.path), one.writable) for one in checked if one.live]
         found.sort(key=lambda bind: bind.target.rstrip("/").count("/"))
-        return cls(tuple(found), notice="; ".join(told), copies=tuple(copies.values()))
+        return cls(tuple(found), notice="; ".join(notices), copies=tuple(copies.values()))
 
     def touches(self, folder: str) -> bool:
         """True if something is bound at, in or above a folder."""
@@ -153,14 +152,7 @@ def _outer(paths: Sequence[str], live: Sequence[str]) -> list[str]:
 
 def _left_out(place: str, secrets: Sequence[str]) -> str:
     folder = os.path.dirname(os.path.join(place, secrets[0]))
-    return f"left out of {place}, as secrets: {listed(secrets)} (--mount {folder} shows what lies in it)"
-
-
-def _ignored(root: str) -> Ignored | None:
-    from codenav.sandboxes.images.code import ignored_in
-
-    found: Ignored | None = ignored_in(Path(root))
-    return found
+    return f"left out of {place}, as secrets: {name_list(secrets)} (--mount {folder} shows what lies in it)"
 
 
 def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
@@ -173,7 +165,7 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
     Raises:
         SandboxUnavailable: such a folder has too many entries.
     """
-    staged, parts = [], _Staged()
+    staged, folders, inner = [], [], []
     for number, bind in enumerate(binds):
         # Where links lead, since that is what is looked at: nobody may be kept from the links themselves.
         source = os.path.realpath(bind.source)
@@ -182,46 +174,21 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
             continue
         place = f"{STAGE}/{number}"
         if _open_to_all(source) or bind.writable or not os.path.isdir(source):
-            parts.add(source, place)
+            inner.append((source, place))
         else:
-            parts.folders.append(place)
-            for name in _entries(source):
-                parts.add(os.path.join(source, name), f"{place}/{name}")
+            folders.append(place)
+            inner += [(os.path.join(source, name), f"{place}/{name}") for name in _entries(source)]
         staged.append(replace(bind, source=place))
-    return staged, parts.lines()
-
-
-@dataclass
-class _Staged:
-    """Sources to bind into the tmpfs, with as few commands as possible: each takes milliseconds of a start."""
-
-    folders: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    table: list[str] = field(default_factory=list)
-    """Lines of an fstab(5)."""
-
-    def add(self, source: str, place: str) -> None:
-        if os.path.exists(source):
-            (self.folders if os.path.isdir(source) else self.files).append(place)
-            self.table.append(f"{_in_table(os.path.realpath(source))} {_in_table(place)} none bind")
-
-    def lines(self) -> list[str]:
-        """Return the shell lines that create the tmpfs and its binds."""
-        if not self.folders and not self.files:
-            return []
-        table = f"{STAGE}/table"
-        return [
-            f"mount -t tmpfs -o mode=0755,nosuid,nodev,size=4m codenav {STAGE}",
-            *([f"mkdir {shlex.join(self.folders)}"] if self.folders else []),
-            *(f": > {shlex.quote(file)}" for file in self.files),
-            *([f"printf '%s\\n' {shlex.join(self.table)} > {table}"] if self.table else []),
-            *([f"mount --all --fstab {table}"] if self.table else []),
-        ]
-
-
-def _in_table(path: str) -> str:
-    """Escape the characters that would end a field or a line of an fstab(5), or begin a comment."""
-    return re.sub(r"[\s\\#]", lambda match: f"\\{ord(match.group()):03o}", path, flags=re.ASCII)
+    there = [(source, place) for source, place in inner if os.path.exists(source)]
+    folders += [place for source, place in there if os.path.isdir(source)]
+    if not folders and not there:
+        return staged, []
+    return staged, [
+        f"mount -t tmpfs -o mode=0755,nosuid,nodev,size=4m codenav {STAGE}",
+        *([f"mkdir {shlex.join(folders)}"] if folders else []),
+        *(f": > {shlex.quote(place)}" for _, place in there if place not in folders),
+        *(f"mount --bind {shlex.join(pair)}" for pair in there),
+    ]
 
 
 def _entries(source: str) -> list[str]:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from codenav.core.config import home
 from codenav.core.errors import Unavailable, UsageError
@@ -28,6 +29,20 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 Ignored = Callable[[str], bool]
 """Predicate: True if a path relative to the root is left out."""
+
+
+def dockerignored(root: Path) -> Ignored | None:
+    """Return a predicate for the paths that a folder's `.dockerignore` leaves out, or None if it has no such file."""
+    try:
+        lines = (root / ".dockerignore").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    from docker.utils.build import PatternMatcher
+
+    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    matcher, back = PatternMatcher(patterns), any(pattern.startswith("!") for pattern in patterns)
+    # An excluded folder may contain paths that a later line includes again.
+    return lambda path: matcher.matches(path) and not (back and os.path.isdir(root / path))
 
 
 def is_environment(path: str, *, dir_fd: int | None = None) -> bool:
@@ -68,6 +83,8 @@ class Walk:
         self.secrets: set[tuple[int, int]] = set()
         self.found: list[str] = []
         """Relative paths of files that only their content shows to be secrets."""
+        self.special: list[str] = []
+        """Relative paths of pipes, sockets and devices."""
         self.linked: list[tuple[tuple[int, int], str]] = []
         """Copies of files with several names, any of which may be a secret's."""
         self.digest = hashlib.sha256()
@@ -136,6 +153,8 @@ class Walk:
             if self.target:
                 # The target is visible only if it is bound itself. A secret is not.
                 os.symlink(to, os.path.join(self.target, path))
+        else:
+            self.special.append(path)
 
     def _file(self, name: str, folder: int | None, path: str, found: os.stat_result) -> None:
         told = f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_mode}"
@@ -147,7 +166,8 @@ class Walk:
             largest = max(self.sizes, key=lambda one: self.sizes[one])
             raise UsageError(
                 f"{self.root} holds more than {MOST_BYTES / GIB:g} GiB, most of it in {largest or self.root}",
-                hint=f"--mount {os.path.join(self.root, largest)}: what is mounted is not copied",
+                hint=f"--mount {os.path.join(self.root, largest)}: what is mounted is not copied, nor what an image's "
+                ".dockerignore names",
             )
         if self.target:
             place = os.path.join(self.target, path) if path else self.target

@@ -26,6 +26,7 @@ from codenav.sandboxes.owned_resources import OwnedFolder
 KEPT_SECONDS = 7 * 86400.0
 """Seconds for which an unused copy is kept."""
 MOST_KEPT = 20
+STAMP_DIGITS = 20
 _LOCK = ".lock"
 
 
@@ -37,6 +38,10 @@ class CodeCopy:
     """Path of the copied file or folder."""
     secrets: Sequence[str] = ()
     """Relative paths of files that are left out because their content is a secret."""
+    special: Sequence[str] = ()
+    """Relative paths of pipes, sockets and devices."""
+    stamp: str = ""
+    """See `stamp`."""
 
 
 def copied(
@@ -65,6 +70,15 @@ def copied(
         return _temporary(root, inner, ignored, by_content)
 
 
+def stamp(root: str, ignored: Ignored | None = None) -> str:
+    """Return a hash of names, sizes and times. If it is unchanged, so are the contents of the files.
+
+    Raises:
+        UsageError: they are too large, or cannot be read.
+    """
+    return Walk(root, frozenset(), ignored).stamp()[:STAMP_DIGITS]
+
+
 def _fresh(key: str) -> str:
     return f"{key}-part-{secrets.token_hex(8)}"
 
@@ -77,7 +91,7 @@ def _earlier(place: Path, key: str) -> str:
 
 
 def _kept(place: Path, key: str, walk: Walk) -> CodeCopy | None:
-    path = place / f"{key}-{walk.stamp()[:20]}"
+    path = place / f"{key}-{walk.stamp()[:STAMP_DIGITS]}"
     if not path.exists():
         return None
     lock = _locked(path, fcntl.LOCK_SH)
@@ -92,7 +106,7 @@ def _made(place: Path, key: str, walk: Walk) -> CodeCopy:
     part = Path(walk.target)
     working = _locked(part, fcntl.LOCK_SH)
     try:
-        path = place / f"{key}-{walk.stamp()[:20]}"
+        path = place / f"{key}-{walk.stamp()[:STAMP_DIGITS]}"
         lock = _locked(path, fcntl.LOCK_SH)
         if not path.exists():
             with contextlib.suppress(FileExistsError, OSError):
@@ -107,7 +121,7 @@ def _made(place: Path, key: str, walk: Walk) -> CodeCopy:
 
 def _held(path: Path, lock: int, walk: Walk) -> CodeCopy:
     os.utime(lock)
-    copy = CodeCopy(str(path), walk.found)
+    copy = CodeCopy(str(path), walk.found, walk.special, path.name.rpartition("-")[2])
     weakref.finalize(copy, os.close, lock)
     return copy
 
@@ -167,11 +181,11 @@ def _temporary(root: str, inner: frozenset[str], ignored: Ignored | None, by_con
     owned = OwnedFolder.make()
     try:
         walk = Walk(root, inner, ignored, str(owned.path / "code"), by_content=by_content)
-        walk.stamp()
+        made = walk.stamp()[:STAMP_DIGITS]
     except BaseException:
         owned.remove()
         raise
-    copy = CodeCopy(walk.target, walk.found)
+    copy = CodeCopy(walk.target, walk.found, walk.special, made)
     maker = os.getpid()
     weakref.finalize(copy, lambda: os.getpid() == maker and owned.remove())
     return copy

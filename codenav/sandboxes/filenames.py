@@ -97,7 +97,7 @@ def part_name(token: str) -> str:
     return f".codenav-{token}.part"
 
 
-def listed(names: Sequence[str], count: int = 0) -> str:
+def name_list(names: Sequence[str], count: int = 0) -> str:
     """Return the first names on one line, with the number of others. `count` is the total if not all are known."""
     more = max(count, len(names)) - MOST_LISTED
     shown = ", ".join(on_a_line(name) for name in names[:MOST_LISTED])

@@ -70,17 +70,6 @@ class HeldFolder(Closing):
         if self._marked is not None:
             self._marked()
 
-    def touches(self, other: Path) -> bool:
-        """True if one of two folders is, or contains, the other. They are compared by identity, not by name."""
-        try:
-            there = os.open(other, os.O_DIRECTORY | _WALKED & ~os.O_NOFOLLOW)
-        except OSError:
-            return False
-        try:
-            return _identity(there) in _line_of(self._descriptor) or _identity(self._descriptor) in _line_of(there)
-        finally:
-            os.close(there)
-
     @property
     def removed(self) -> bool:
         """True if the folder has been removed."""
@@ -282,24 +271,3 @@ def _holds_repository(folder: int) -> bool:
     except OSError:
         return False
     return looks_like_repository(os.listdir(folder))
-
-
-def _identity(descriptor: int) -> tuple[int, int]:
-    info = os.fstat(descriptor)
-    return info.st_dev, info.st_ino
-
-
-def _line_of(descriptor: int) -> list[tuple[int, int]]:
-    """Return the identities of a folder and of all its parents."""
-    found: list[tuple[int, int]] = []
-    at = os.open(".", _WALKED, dir_fd=descriptor)
-    while True:
-        try:
-            here = _identity(at)
-            if here in found:
-                return found
-            found.append(here)
-            above = os.open("..", _WALKED, dir_fd=at)
-        finally:
-            os.close(at)
-        at = above

@@ -27,12 +27,13 @@ from codenav.sandboxes.filenames import (
     Unwanted,
     is_plain,
     is_repository,
-    listed,
+    name_list,
     name_to_write,
     on_a_line,
 )
 from codenav.sandboxes.folders import HeldFolder, Writing
 from codenav.sandboxes.guest_files import DATA, put
+from codenav.sandboxes.places import within
 from codenav.sandboxes.placing import Placing, Version, new_digest
 from codenav.sandboxes.rpc import Failed, answer_of
 
@@ -144,7 +145,7 @@ class WorkFolder:
                     )
         except OSError as error:
             raise UsageError(f"cannot list the work folder {self._held.path}: {error.strerror}") from error
-        lines = [f"{listed(names)} ({reason})" for reason, names in left.items()]
+        lines = [f"{name_list(names)} ({reason})" for reason, names in left.items()]
         self.notice = f"not copied in from the work folder: {', '.join(lines)}" if lines else ""
         return found
 
@@ -199,8 +200,10 @@ class WorkFolder:
 def _check(held: HeldFolder, mounts: Sequence[Mount]) -> None:
     if any(is_repository(part) for part in held.path.parts):
         raise UsageError(f"{held.path} belongs to version control", hint="name another work folder")
+    here = str(held.path)
     for mount in mounts:
-        if mount.writable and held.touches(mount.on_host):
+        there = os.path.realpath(mount.on_host)
+        if mount.writable and (within(here, there) or within(there, here)):
             raise UsageError(
                 f"the work folder {held.path} and {mount.path}, which the code can write to, lie in each other",
                 hint="name a work folder outside of what is mounted with :rw",
@@ -254,9 +257,9 @@ class _Round:
                 more = self._total - self._seen if reason in (_FULL, _LATE) else 0
                 fresh = [name for name in names if before.get(name) != reason]
                 if fresh:
-                    self._done.news.append(f"{listed(fresh, len(fresh) + more)}: {reason}")
+                    self._done.news.append(f"{name_list(fresh, len(fresh) + more)}: {reason}")
                 if before is failed:
-                    self._done.left.append(f"{listed(names, len(names) + more)}: {reason}")
+                    self._done.left.append(f"{name_list(names, len(names) + more)}: {reason}")
         refused.update({name: reason for reason, names in self._refused.items() for name in names})
         self._exchanged.failed = {name: reason for reason, names in self._failed.items() for name in names}
 

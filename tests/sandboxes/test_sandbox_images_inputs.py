@@ -99,8 +99,11 @@ def test_links_stay_where_they_lead_inside(repo, tmp_path):
 def test_a_link_that_was_named_is_followed(repo, tmp_path):
     (tmp_path / "by-link").symlink_to(repo)
     assert files_of(packed(tmp_path / "by-link")) == files_of(packed(repo))
-    (tmp_path / "one.py").symlink_to(repo / "pkg" / "__init__.py")
-    assert files_of(packed(tmp_path, members=("one.py",))) == ["one.py"]
+    assert files_of(packed(repo, members=("pkg/__init__.py", "big"))) == [
+        "big/one.bin",
+        "big/two.txt",
+        "pkg/__init__.py",
+    ]
 
 
 def test_whether_a_code_base_is_still_what_an_image_holds(repo, tmp_path):
@@ -121,9 +124,9 @@ def test_whether_a_code_base_is_still_what_an_image_holds(repo, tmp_path):
 def test_what_is_too_large_is_named(repo):
     with (repo / "big" / "one.bin").open("wb") as file:
         file.truncate(3 << 30)
-    with pytest.raises(UsageError, match=r"has 3.0 GiB, 3.0 of them in big") as caught:
+    with pytest.raises(UsageError, match=r"holds more than 1 GiB, most of it in big") as caught:
         packed(repo)
-    assert caught.value.hint.endswith("repo/.dockerignore")
+    assert ".dockerignore" in caught.value.hint
 
 
 def test_names_that_are_not_utf_8_and_long_ones(repo):

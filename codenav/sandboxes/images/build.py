@@ -1,7 +1,7 @@
 """Building of the image of a recipe in three stages: system packages, requirements, code.
 
-Each stage is a layer of files whose times, owners and modes do not depend on the build, so that the same files make
-the same layer. Unchanged stages are reused: an image is found by a label with the hash of all that it was made from.
+Each stage is a container that runs one task and is committed. Unchanged stages are reused: an image is found by a label
+with the hash of all that it was made from.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.pip_settings import PipSettings
 from codenav.sandboxes.images.recipe import BuiltImage, Recipe
 from codenav.sandboxes.images.requirements import Requirements
-from codenav.sandboxes.images.tars import END, EPOCH, folders_to
+from codenav.sandboxes.images.tars import END, folders_to
 from codenav.sandboxes.owned_resources import KIND_LABEL
 
 CONTENT_LABEL = "codenav.content"
 """Label with the hash of what an image was made from."""
 PACKAGES_LABEL = "codenav.packages"
-"""Label with the packages that pip installed: `NAME==VERSION`, one per line."""
+"""Label with the packages that pip installed: `NAME==VERSION`, with white space between them."""
 PYTHON_LABEL = "codenav.python"
 """Label with the version of the interpreter."""
 
@@ -72,7 +72,7 @@ def build(recipe: Recipe, *, rebuild: bool = False, tell: Tell = lambda line: No
             with _alone(recipe, tell):
                 return job.run()
         except (TaskFailed, NoPython) as error:
-            raise _told("the build failed", error) from error
+            raise _failure("the build failed", error) from error
 
 
 class _Build:
@@ -146,7 +146,7 @@ class _Build:
         if self.recipe.apt:
             first = self._kept(system, rebuild=self.rebuild) or self._with_packages(first, system)
         path = next((one[5:] for one in base["Config"].get("Env") or () if one.startswith("PATH=")), _PATH)
-        config = {"User": f"{UID}:{UID}", "WorkingDir": "/", "Env": [f"PATH={ENVIRONMENT}/bin:{path}"]}
+        config: dict[str, Any] = {"Env": [f"PATH={ENVIRONMENT}/bin:{path}"]}
         second = self._kept(environment, rebuild=self.rebuild) or self._with_requirements(first, environment, config)
         self.tell("Copying the code in")
         with engine_says():
@@ -157,8 +157,10 @@ class _Build:
             SOURCES_LABEL: "\n".join(self.recipe.sources),
             IMPORTS_LABEL: json.dumps(self._imports()),
         }
-        with self._code(second) as tar:
-            return self.workshop.layer(second, config, tar, marks)
+        task = {**_common("byte_code", PipSettings(), {}), "folder": CODE}
+        config["Labels"] = marks
+        with self.workshop.done(second, "python3", task, before=self._tar(), config=config) as (id, _):
+            return self.workshop.commit(id, {})
 
     def _with_packages(self, image: str, content: str) -> str:
         """Return an image with the Debian packages added."""
@@ -169,9 +171,9 @@ class _Build:
         task = {**_common("apt", settings, settings.proxies), "packages": sorted(set(self.recipe.apt))}
         try:
             with self.workshop.done(image, self._probed(image).command, task, root=True, network=True) as (id, _):
-                return self.workshop.commit(id, {CONTENT_LABEL: content}, "ENTRYPOINT []", 'CMD ["python3"]')
+                return self.workshop.commit(id, {CONTENT_LABEL: content})
         except TaskFailed as error:
-            raise _told("apt-get could not install", error) from error
+            raise _failure("apt-get could not install", error) from error
 
     def _with_requirements(self, image: str, content: str, config: Mapping[str, Any]) -> str:
         """Return an image with a virtual environment added that contains the requirements."""
@@ -203,28 +205,15 @@ class _Build:
         paths = {f"requirements/{name}": path for name, path in {**wanted.uploads, **settings.uploads}.items()}
         place = [*folders_to(os.path.dirname(ENVIRONMENT), uid=UID), END]
         try:
-            with self.workshop.done(image, probe.command, task, uploaded(files, paths), network=True, before=place) as (
-                id,
-                result,
-            ):
-                marks = {
-                    CONTENT_LABEL: content,
-                    PYTHON_LABEL: probe.version,
-                    PACKAGES_LABEL: "\n".join(f"{name}=={version}" for name, version in result["packages"]),
-                }
-                return self.workshop.layer(image, config, self.workshop.taken(id, ENVIRONMENT), marks)
+            with self.workshop.done(
+                image, probe.command, task, uploaded(files, paths), network=True, before=place, config=config
+            ) as (id, result):
+                packages = " ".join(f"{name}=={version}" for name, version in result["packages"])
+                return self.workshop.commit(
+                    id, {CONTENT_LABEL: content, PYTHON_LABEL: probe.version, PACKAGES_LABEL: packages}
+                )
         except TaskFailed as error:
-            raise _told("pip could not install what is required", error) from error
-
-    @contextlib.contextmanager
-    def _code(self, image: str) -> Iterator[Iterator[bytes]]:
-        """Yield the code bases with their byte code, as a tar for `/`."""
-        if not self.packed:
-            yield iter([END])
-            return
-        task = {**_common("byte_code", PipSettings(), {}), "folder": CODE}
-        with self.workshop.done(image, "python3", task, before=self._tar()) as (id, _):
-            yield self.workshop.taken(id, CODE)
+            raise _failure("pip could not install what is required", error) from error
 
     def _tar(self) -> Iterator[bytes]:
         for packed in self.packed:
@@ -294,10 +283,10 @@ def _writable() -> Iterator[None]:
 
 
 def _common(do: str, settings: PipSettings, env: Mapping[str, str]) -> dict[str, Any]:
-    return {"do": do, "epoch": EPOCH, "env": dict(env), "secrets": list(settings.secrets)}
+    return {"do": do, "env": dict(env), "secrets": list(settings.secrets)}
 
 
-def _told(what: str, error: Exception) -> Unavailable:
+def _failure(what: str, error: Exception) -> Unavailable:
     """Return an error that quotes the last lines of the failed program."""
     lines = "\n".join(f"  {line}" for line in str(error).splitlines())
     return Unavailable(f"{what}:\n{lines}", hint="mend what the lines above name, then build again")

@@ -7,21 +7,19 @@ import os
 import stat
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codenav.core.config import home
 from codenav.core.errors import UsageError
-from codenav.core.execution import GIB
-from codenav.core.secrets.files import is_named_secret, is_secret, secret_part
-from codenav.sandboxes.code_copy import CACHES, inodes, is_environment, of_home
+from codenav.sandboxes.code_copy import dockerignored
+from codenav.sandboxes.copies import CodeCopy, copied, stamp
 from codenav.sandboxes.images.tars import folders_to, header, padded
+from codenav.sandboxes.places import within
 
 CODE = "/opt/codenav/code"
 """Folder inside with one folder for each code base."""
-MOST_BYTES = GIB
-"""Size limit of one code base. Data belong into a mount: codenav sandbox start --mount."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,18 @@ class CodeBase:
     """Host folders and files that need not be bound when the image is used."""
     project: Path | None = None
     """The folder with the files that state its requirements, or None."""
+
+    def ignores(self, path: str) -> bool:
+        """True if a path below `root` does not go into the image: byte code is made anew there."""
+        if os.path.basename(path) == "__pycache__" or path.endswith((".pyc", ".pyo")):
+            return True
+        if self.members is not None:
+            return not any(within(path, member) or within(member, path) for member in self.members)
+        return self._dockerignored is not None and self._dockerignored(path)
+
+    @cached_property
+    def _dockerignored(self) -> Any:
+        return dockerignored(self.root)
 
     @property
     def place(self) -> str:
@@ -80,178 +90,77 @@ class Entry:
     """Type as in a tar: `REGTYPE`, `DIRTYPE`, `SYMTYPE`."""
     executable: bool = False
     target: str = ""
-    size: int = 0
-    mtime_ns: int = 0
-    inode: tuple[int, int] | None = None
-    """Device and inode of a file with several names, one of which may be a secret's."""
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of a file. Empty for a folder or a link."""
+        return Path(self.location).read_bytes() if self.kind == tarfile.REGTYPE else b""
 
 
 @dataclass
 class Packed:
-    """The files of a code base, listed once."""
+    """The files of a code base as they are now: those of its copy, in which nothing is that no sandbox may show."""
 
     code: CodeBase
+    copy: CodeCopy
     entries: Sequence[Entry]
     left_out: Sequence[str] = ()
     """Relative paths of special files, of links that lead out of the code base, and of secrets by content."""
-    _digest: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, code: CodeBase) -> Packed:
-        """List the files of a code base.
+        """Copy a code base and list its files.
 
         Raises:
             UsageError: it cannot be read, or is too large for an image.
         """
-        entries: list[Entry] = []
-        left_out: list[str] = []
-        sizes: dict[str, int] = {}
-        hidden: set[tuple[int, int]] = set()
-        listed = list(_entries(code, left_out, hidden))
-        if any(entry.inode for entry in listed):
-            hidden.update(of_home())
-        for entry in listed:
-            if entry.inode in hidden:
-                continue
-            entries.append(entry)
-            top = entry.path.partition("/")[0]
-            sizes[top] = sizes.get(top, 0) + entry.size
-        total = sum(sizes.values())
-        if total > MOST_BYTES:
-            largest = max(sizes, key=lambda name: sizes[name])
-            raise UsageError(
-                f"{code.root} has {total / GIB:.1f} GiB, {sizes[largest] / GIB:.1f} of them in {largest}",
-                hint=f"name what to leave out in {code.root}/.dockerignore",
-            )
+        copy = copied(str(code.root), ignored=code.ignores)
+        entries, left_out = [], [path for path in (*copy.secrets, *copy.special) if not code.ignores(path)]
+        for folder, folders, files in os.walk(copy.path):
+            for name in (*folders, *files):
+                location = os.path.join(folder, name)
+                entry = _entry(code, os.path.relpath(location, copy.path), location)
+                if entry is None:
+                    left_out.append(os.path.relpath(location, copy.path))
+                else:
+                    entries.append(entry)
         entries.sort(key=lambda entry: entry.path)
-        return cls(code, entries, sorted(left_out))
+        return cls(code, copy, entries, sorted(left_out))
 
-    @property
-    def stamp(self) -> str:
-        """A hash of names, sizes and times. If it is unchanged, so are the contents of the files."""
-        found = [(one.path, one.size, one.mtime_ns, one.executable, one.target) for one in self.entries]
-        return hashlib.sha256(repr(found).encode()).hexdigest()
-
-    @property
+    @cached_property
     def digest(self) -> str:
         """A hash of paths, contents, links and executable flags, but not of times and owners."""
-        if not self._digest:
-            whole = hashlib.sha256()
-            for entry in self.entries:
-                content = _content(entry.location) if entry.kind == tarfile.REGTYPE else entry.target.encode()
-                inner = hashlib.sha256(content).hexdigest()
-                whole.update(f"{entry.path!r} {entry.kind!r} {entry.executable} {inner}\n".encode())
-            self._digest = whole.hexdigest()
-        return self._digest
+        whole = hashlib.sha256()
+        for entry in self.entries:
+            inner = hashlib.sha256(entry.content or entry.target.encode()).hexdigest()
+            whole.update(f"{entry.path!r} {entry.kind!r} {entry.executable} {inner}\n".encode())
+        return whole.hexdigest()
 
     def tar(self, *, uid: int) -> Iterator[bytes]:
         """Yield the files as a tar for the engine to unpack at `/`."""
         yield from folders_to(self.code.place, uid=uid)
         for entry in self.entries:
-            path = f"{self.code.place[1:]}/{entry.path}"
-            data = _content(entry.location) if entry.kind == tarfile.REGTYPE else b""
+            path, data = f"{self.code.place[1:]}/{entry.path}", entry.content
             yield header(
                 path, kind=entry.kind, executable=entry.executable, size=len(data), target=entry.target, uid=uid
             )
             yield padded(data)
 
 
-def _entries(code: CodeBase, left_out: list[str], hidden: set[tuple[int, int]]) -> Iterator[Entry]:
-    matcher = ignored_in(code.root) if code.members is None else None
-    own = {str(home(kind)) for kind in ("cache", "data", "config")}
-    top = os.path.realpath(code.root)
-    seen: set[str] = set()
-    pending: list[tuple[str, os.stat_result | None]] = [(path, None) for path in code.members or [""]]
-    pending = [(path, found) for path, found in pending if not _is_secret_member(code.root, path)]
-    while pending:
-        path, found = pending.pop()
-        location = os.path.join(code.root, path) if path else str(code.root)
-        try:
-            # The named member may be a link.
-            found = found or os.stat(location)
-            if path and path not in seen:
-                seen.add(path)
-                yield from (Entry(one, str(code.root / one), tarfile.DIRTYPE) for one in _parents(path, seen))
-                entry = _entry(path, location, found, top)
-                if entry is None:
-                    left_out.append(path)
-                else:
-                    yield entry
-            if not stat.S_ISDIR(found.st_mode):
-                continue
-            with os.scandir(location) as listed:
-                inner = list(listed)
-            for one in inner:
-                below = f"{path}/{one.name}" if path else one.name
-                if is_secret(one.path, parent=path or os.path.basename(top)):
-                    hidden.update(inodes(one.path))
-                    if not is_named_secret(one.name, location):
-                        left_out.append(below)
-                elif not (one.path in own or _passed_over(one) or (matcher and matcher(below))):
-                    pending.append((below, one.stat(follow_symlinks=False)))
-        except OSError as error:
-            raise UsageError(
-                f"cannot read {location}: {error.strerror}", hint="ls -ld, and mend its permissions"
-            ) from error
-
-
-def _is_secret_member(root: Path, path: str) -> bool:
-    return bool(secret_part(path)) or is_secret(os.path.join(root, path), parent=os.path.dirname(path))
-
-
-def _parents(path: str, seen: set[str]) -> Iterator[str]:
-    """Yield the parent folders of a member that are not in `seen`, and add them to it."""
-    parts = path.split("/")[:-1]
-    for number in range(len(parts)):
-        folder = "/".join(parts[: number + 1])
-        if folder not in seen:
-            seen.add(folder)
-            yield folder
-
-
-def _entry(path: str, location: str, found: os.stat_result, top: str) -> Entry | None:
-    """Return the entry of a path, or None if it does not go into an image."""
-    if stat.S_ISDIR(found.st_mode):
+def _entry(code: CodeBase, path: str, location: str) -> Entry | None:
+    """Return the entry of a path in a copy, or None for a link out of the code base or nowhere that was not named."""
+    mode = os.lstat(location).st_mode
+    if stat.S_ISDIR(mode):
         return Entry(path, location, tarfile.DIRTYPE)
-    if stat.S_ISREG(found.st_mode):
-        executable = bool(found.st_mode & stat.S_IXUSR)
-        return Entry(path, location, tarfile.REGTYPE, executable, size=found.st_size, mtime_ns=found.st_mtime_ns,
-                     inode=(found.st_dev, found.st_ino) if found.st_nlink > 1 else None)  # fmt: skip
-    if not stat.S_ISLNK(found.st_mode):
+    if stat.S_ISREG(mode):
+        return Entry(path, location, tarfile.REGTYPE, bool(mode & stat.S_IXUSR))
+    original = os.path.join(os.path.realpath(code.root), path)
+    target = os.path.realpath(original)
+    if path in (code.members or ()) and os.path.isfile(target):
+        return Entry(path, target, tarfile.REGTYPE, os.access(target, os.X_OK))
+    if not os.path.exists(target) or not within(target, os.path.realpath(code.root)):
         return None
-    target = os.path.realpath(location)
-    if not target.startswith(os.path.join(top, "")) or not os.path.exists(target):
-        return None
-    here = os.path.realpath(os.path.dirname(location))
-    return Entry(path, location, tarfile.SYMTYPE, target=os.path.relpath(target, here))
-
-
-def _passed_over(entry: os.DirEntry[str]) -> bool:
-    if entry.name in CACHES or entry.name == "__pycache__" or entry.name.endswith((".pyc", ".pyo")):
-        return True
-    return entry.is_dir(follow_symlinks=False) and is_environment(entry.path)
-
-
-def ignored_in(root: Path) -> Any:
-    """Return a predicate for the paths that a folder's `.dockerignore` leaves out, or None if it has no such file."""
-    try:
-        lines = (root / ".dockerignore").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    from docker.utils.build import PatternMatcher
-
-    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    matcher, back = PatternMatcher(patterns), any(pattern.startswith("!") for pattern in patterns)
-    # An excluded folder may contain paths that a later line includes again.
-    return lambda path: matcher.matches(path) and not (back and os.path.isdir(root / path))
-
-
-def _content(location: str) -> bytes:
-    try:
-        with open(location, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise UsageError(f"cannot read {location}: {error.strerror}", hint="ls -l, and mend its permissions") from error
+    return Entry(path, location, tarfile.SYMTYPE, target=os.path.relpath(target, os.path.dirname(original)))
 
 
 def record(packed: Packed) -> dict[str, Any]:
@@ -261,7 +170,7 @@ def record(packed: Packed) -> dict[str, Any]:
         "folder": code.import_folder,
         "root": str(code.root),
         "members": list(code.members) if code.members is not None else None,
-        "stamp": packed.stamp,
+        "stamp": packed.copy.stamp,
         "digest": packed.digest,
     }
 
@@ -275,8 +184,8 @@ def unchanged(said: Mapping[str, Any]) -> bool:
     if not root.is_dir():
         return True
     members = said.get("members")
+    code = CodeBase("", "", root, tuple(map(str, members)) if members is not None else None)
     try:
-        packed = Packed.of(CodeBase("", "", root, tuple(map(str, members)) if members is not None else None))
+        return stamp(str(root), code.ignores) == said["stamp"] or Packed.of(code).digest == said.get("digest")
     except UsageError:
         return False
-    return bool(packed.stamp == said["stamp"] or packed.digest == said.get("digest"))

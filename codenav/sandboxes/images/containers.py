@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import json
 import os
@@ -11,12 +10,13 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from types import MappingProxyType
+from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.docker_engine import engine_says, read_file
 from codenav.sandboxes.images.inside import BUILD
-from codenav.sandboxes.images.tars import END, folders_to, header, padded
+from codenav.sandboxes.images.tars import END, header, padded
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
 
 UID = 1000
@@ -83,7 +83,7 @@ class Workshop:
         for command in PYTHONS:
             with (
                 contextlib.suppress(NoPython),
-                self._ran(image, [command, "-c", _PROBE], [], root=False) as (_, result),
+                self._ran(image, [command, "-c", _PROBE], []) as (_, result),
             ):
                 try:
                     return Probe(command, **result)
@@ -96,19 +96,11 @@ class Workshop:
 
     @contextlib.contextmanager
     def done(
-        self,
-        image: str,
-        python: str,
-        task: Mapping[str, Any],
-        uploads: Iterable[bytes] = (),
-        *,
-        root: bool = False,
-        network: bool = False,
-        before: Iterable[bytes] | None = None,
+        self, image: str, python: str, task: Mapping[str, Any], uploads: Iterable[bytes] = (), **how: Any
     ) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Run a task of `inside` in a container. Yield the container's id and the result, then remove the container.
 
-        `uploads` is a tar without its end for the folder `BUILD`, `before` is a tar for `/`.
+        `uploads` is a tar without its end for the folder `BUILD`, `how` are keywords of `_ran`.
 
         Raises:
             TaskFailed: a program of the task failed.
@@ -116,9 +108,8 @@ class Workshop:
         """
         script = Path(__file__).with_name("inside.py").read_bytes()
         fixed = [*_file("task.json", json.dumps(task).encode()), *_file("inside.py", script)]
-        command = [python, "-B", f"{BUILD}/inside.py"]
-        upload = itertools.chain(fixed, uploads)
-        with self._ran(image, command, upload, root=root, network=network, before=before) as (id, result):
+        command, upload = [python, "-B", f"{BUILD}/inside.py"], itertools.chain(fixed, uploads)
+        with self._ran(image, command, upload, **how) as (id, result):
             if result.get("failed") is not None:
                 raise TaskFailed(str(result["failed"]))
             yield id, result
@@ -130,10 +121,15 @@ class Workshop:
         command: Sequence[str],
         uploads: Iterable[bytes],
         *,
-        root: bool,
+        root: bool = False,
         network: bool = False,
-        before: Iterable[bytes] | None = None,
+        before: Iterable[bytes] = (END,),
+        config: Mapping[str, Any] = MappingProxyType({}),
     ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Run a command in a container until it ends, as root or not, with a network or without.
+
+        `before` is a tar for `/`, `config` are settings that an image of the container keeps.
+        """
         from docker.errors import APIError
 
         host = {
@@ -144,22 +140,24 @@ class Workshop:
             **({} if root else {"CapDrop": ["ALL"]}),
         }
         body = {
+            **config,
             "Image": image,
-            "Entrypoint": list(command),
-            "Cmd": [],
+            # Its image gets another command, but could not get rid of an entry point.
+            "Entrypoint": [],
+            "Cmd": list(command),
             "User": "0:0" if root else f"{UID}:{UID}",
             "WorkingDir": "/",
-            "Labels": labels("sandbox"),
+            "Labels": {**config.get("Labels", {}), **labels("sandbox")},
             "Healthcheck": {"Test": ["NONE"]},
             "HostConfig": host,
         }
-        with self._container(body) as id:
-            uid = 0 if root else UID
-            first = header(os.path.basename(BUILD), kind=tarfile.DIRTYPE, uid=uid)
-            self._put(id, os.path.dirname(BUILD), itertools.chain([first], uploads, [END]))
-            if before is not None:
-                self._put(id, "/", before)
+        first = header(os.path.basename(BUILD), kind=tarfile.DIRTYPE, uid=0 if root else UID)
+        with engine_says():
+            id = str(self._client.create_container_from_config(body)["Id"])
+        try:
             with engine_says():
+                self._client.put_archive(id, os.path.dirname(BUILD), itertools.chain([first], uploads, [END]))
+                self._client.put_archive(id, "/", iter(before))
                 try:
                     self._client.start(id)
                 except APIError as error:
@@ -168,6 +166,9 @@ class Workshop:
                     raise
                 status = self._client.wait(id, timeout=None)
             yield id, self._result(id, status)
+        finally:
+            with contextlib.suppress(APIError):
+                self._client.remove_container(id, force=True, v=True)
 
     def _result(self, id: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
         from docker.errors import NotFound
@@ -180,65 +181,17 @@ class Workshop:
             code = status.get("StatusCode")
             return {"failed": "killed: out of memory?" if code == 137 else f"it ended with status {code}"}
 
-    @contextlib.contextmanager
-    def _container(self, body: Mapping[str, Any]) -> Iterator[str]:
-        """Create a container without starting it, and finally remove it with its volumes."""
-        from docker.errors import APIError
-
-        with engine_says():
-            id = str(self._client.create_container_from_config(body)["Id"])
-        try:
-            yield id
-        finally:
-            with contextlib.suppress(APIError):
-                self._client.remove_container(id, force=True, v=True)
-
-    def _put(self, id: str, folder: str, tar: Iterable[bytes]) -> None:
-        with engine_says():
-            self._client.put_archive(id, folder, iter(tar))
-
-    def layer(self, parent: str, config: Mapping[str, Any], tars: Iterable[bytes], held: Mapping[str, str]) -> str:
-        """Make an image from `parent`, the files of a tar, a configuration and labels. Return its id."""
-        body = {
-            "Image": parent,
-            "Entrypoint": [],
-            "Cmd": ["python3"],
-            **config,
-            "Labels": {**labels("sandbox"), **held},
-        }
-        with self._container(body) as id:
-            self._put(id, "/", tars)
-            return self.commit(id, {})
-
-    def commit(self, id: str, held: Mapping[str, str], *changes: str) -> str:
-        """Make an image from a container, and return its id.
+    def commit(self, id: str, held: Mapping[str, str]) -> str:
+        """Make an image with further labels from a container, and return its id.
 
         The image has no owner: containers that a user starts from it would inherit it.
         """
-        marks = {**held, OWNER_LABEL: '""', KIND_LABEL: "image"}
+        marks = {**held, OWNER_LABEL: "", KIND_LABEL: "image"}
         # Podman takes one label per line, and returns the id without the name of its hash.
-        texts = [f"LABEL {name}={value}" for name, value in marks.items()]
+        texts = [f"LABEL {name}={json.dumps(value)}" for name, value in marks.items()]
         with engine_says():
-            made = str(self._client.commit(id, changes=[*texts, *changes])["Id"])
+            made = str(self._client.commit(id, changes=[*texts, 'CMD ["python3"]'])["Id"])
         return made if made.startswith("sha256:") else f"sha256:{made}"
-
-    def taken(self, id: str, folder: str) -> Iterator[bytes]:
-        """Yield a folder of a container as a tar for `/`, without times and owners."""
-        above = os.path.dirname(folder).strip("/")
-        yield from folders_to(above)
-        with engine_says():
-            stream, _ = self._client.get_archive(id, folder)
-        with tarfile.open(fileobj=io.BufferedReader(_Readable(stream), 1 << 20), mode="r|") as archive:
-            for member in archive:
-                path = f"{above}/{member.name}"
-                target = f"{above}/{member.linkname}" if member.islnk() else member.linkname
-                executable = bool(member.mode & 0o100)
-                yield header(path, kind=member.type, executable=executable, size=member.size, target=target)
-                file = archive.extractfile(member) if member.isreg() else None
-                if file is not None:
-                    yield from _pieces(file)
-                    yield b"\0" * (-member.size % tarfile.BLOCKSIZE)
-        yield END
 
 
 def uploaded(files: Mapping[str, bytes], paths: Mapping[str, Path]) -> Iterator[bytes]:
@@ -271,28 +224,3 @@ def _file(name: str, data: bytes) -> list[bytes]:
 
 def _in_build(name: str) -> str:
     return f"{os.path.basename(BUILD)}/{name}"
-
-
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(1 << 20):
-        yield piece
-
-
-class _Readable(io.RawIOBase):
-    """An iterator of bytes as a readable file."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._rest = pieces, memoryview(b"")
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the current piece goes."""
-        if not self._rest:
-            self._rest = memoryview(next(self._pieces, b""))
-        size = min(len(buffer), len(self._rest))
-        buffer[:size] = self._rest[:size]
-        self._rest = self._rest[size:]
-        return size

@@ -6,26 +6,17 @@ is removed with it, so the settings of pip, which may contain passwords, are nev
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import json
 import os
 import stat
 import subprocess
 import sys
-import time
 from typing import Any
 
 BUILD = "/tmp/codenav-build"
 REQUIREMENTS = os.path.join(BUILD, "requirements")
 LAST_LINES = 12
-
-APT_WASTE = (
-    "/var/cache/apt/archives/*.deb", "/var/lib/apt/lists/*", "/var/lib/apt/lists/*/*", "/var/log/apt/*",
-    "/var/log/dpkg.log", "/var/log/alternatives.log", "/var/cache/ldconfig/aux-cache", "/var/cache/debconf/*-old",
-    "/var/lib/dpkg/*-old",
-)  # fmt: skip
-"""Files of apt-get and dpkg that depend on the time, or that the next `apt-get update` fetches again."""
 
 APT_OPTIONS = ("-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=")
 """Options that keep apt-get from writing caches of the lists it has read."""
@@ -35,9 +26,6 @@ PIP_OPTIONS = (
     "--no-input", "--no-compile", "--no-cache-dir", "--no-warn-script-location", "--disable-pip-version-check",
 )  # fmt: skip
 """Options that keep pip from asking, caching, compiling and checking for a newer version of itself."""
-
-CLOCK_SECONDS = 0.02
-"""How far file times may lag: a tick of the kernel. The engine's own files are much older."""
 
 
 class Failed(Exception):
@@ -63,7 +51,7 @@ def run(command: list[str], env: dict[str, str], secrets: list[str]) -> None:
 
 
 def environment(task: dict[str, Any]) -> dict[str, str]:
-    """Return the environment of programs: paths, no user, fixed seeds and times, and the settings of the task."""
+    """Return the environment of programs: paths, no user, and the settings of the task."""
     home = os.path.join(BUILD, "home")
     for folder in (home, REQUIREMENTS):
         os.makedirs(folder, exist_ok=True)
@@ -72,44 +60,19 @@ def environment(task: dict[str, Any]) -> dict[str, str]:
         "HOME": home,
         "TMPDIR": home,
         "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": "0",
-        "SOURCE_DATE_EPOCH": str(task["epoch"]),
         **task["env"],
     }
 
 
 def apt(task: dict[str, Any]) -> dict[str, Any]:
-    """Install Debian packages as root, without traces of the time."""
-    started = time.time()
-    before = waste()
+    """Install Debian packages as root, without what the next `apt-get update` fetches again."""
     env = {**environment(task), "DEBIAN_FRONTEND": "noninteractive"}
     run(["apt-get", *APT_OPTIONS, "update"], env, task["secrets"])
     command = ["apt-get", *APT_OPTIONS, "install", "--yes", "--no-install-recommends", "--", *task["packages"]]
     run(command, env, task["secrets"])
-    for path in waste():
-        # A file of the base can only be covered in the new layer, and its removal would record the time.
-        if path in before:
-            os.truncate(path, 0)
-        else:
-            os.unlink(path)
-    settle("/", started, task["epoch"])
+    for path in glob.glob("/var/cache/apt/archives/*.deb") + glob.glob("/var/lib/apt/lists/*_*"):
+        os.unlink(path)
     return {}
-
-
-def waste() -> set[str]:
-    """Return the files that match `APT_WASTE`."""
-    return {path for pattern in APT_WASTE for path in glob.glob(pattern) if os.path.isfile(path)}
-
-
-def settle(top: str, since: float, epoch: int) -> None:
-    """Set the same time on everything written since a moment. Folders come after their content."""
-    device = os.lstat(top).st_dev
-    for folder, names, files in os.walk(top, topdown=True):
-        names[:] = [name for name in names if os.lstat(os.path.join(folder, name)).st_dev == device]
-        for path in [os.path.join(folder, name) for name in (*files, *names)] + [folder]:
-            with contextlib.suppress(OSError):
-                if max(os.lstat(path).st_mtime, os.lstat(path).st_ctime) >= since - CLOCK_SECONDS:
-                    os.utime(path, (epoch, epoch), follow_symlinks=False)
 
 
 def install(task: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +105,7 @@ print(json.dumps(sorted({(item.metadata["Name"], item.version) for item in found
 
 
 def byte_code(task: dict[str, Any]) -> dict[str, Any]:
-    """Compile a code base. In a sandbox nothing could, since it is read-only there."""
+    """Compile a code base. In a sandbox nothing could, and nothing changes it: both are read-only there."""
     compile_all(sys.executable, task["folder"], environment(task))
     return {}
 
