@@ -65,7 +65,7 @@ def _relative(box: NamedSandbox, path: str) -> str:
     Raises:
         UsageError: it leads out of the work folder.
     """
-    base = box.record.work_inside
+    base = box.info.work_dir
     clean = os.path.normpath(os.path.join(base, path))
     if clean == base:
         return ""

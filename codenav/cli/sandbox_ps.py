@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
     """
     from codenav.sandboxes.daemon import places
 
-    rows = [row_of(record) for record in places.listed()]
+    rows = [row_of(record) for record in places.records()]
     if as_json:
         print_json(rows)
         return
@@ -52,7 +52,7 @@ def row_of(record: Record) -> dict[str, Any]:
         state = "dead"
     elif not record.owner.lives():
         state = "elsewhere"
-    elif not record.running:
+    elif record.info is None:
         state = "starting"
     else:
         try:

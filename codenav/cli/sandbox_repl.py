@@ -36,7 +36,7 @@ def command(name: str, timeout: float | None) -> int:
     terminal = sys.stdin.isatty()
     with connect(name) as box, _history(terminal):
         if terminal:
-            of = box.record
+            of = box.info
             say(f"Sandbox {name}: {of.backend}, Python {of.python_version}, network: {of.network}. Ctrl-D leaves.")
         for code in _steps(terminal):
             with interruptible(box):

@@ -90,13 +90,15 @@ def command(**options: Any) -> None:
     else:
         name = launch.start(factory.backend, spec, name=name, idle=idle)
     record = places.record_of(name)
-    if record.notice:
-        say(f"Note: {record.notice}", err=True)
+    info = record.info
+    if info and info.notice:
+        say(f"Note: {info.notice}", err=True)
     if options["as_json"]:
         print_json(row_of(record))
         return
     say(name)
-    where = f" in {record.image}" if record.image else ""
-    contains = "" if record.isolated else ", which contains nothing"
-    say(f"{record.backend}{contains}, Python {record.python_version}{where}, network: {record.network}", err=True)
+    if info:
+        where = f" in {info.image}" if info.image else ""
+        contains = "" if info.isolated else ", which contains nothing"
+        say(f"{info.backend}{contains}, Python {info.python_version}{where}, network: {info.network}", err=True)
     say(f'Next: codenav sandbox exec {name} -c "x = 1"', err=True)

@@ -26,6 +26,6 @@ def command(names: tuple[str, ...], everything: bool, force: bool) -> None:
     from codenav.sandboxes.daemon import places
     from codenav.sandboxes.daemon.client import stop
 
-    for name in [record.name for record in places.listed()] if everything else names:
+    for name in [record.name for record in places.records()] if everything else names:
         stop(name, force=force)
         say(f"stopped {name}")

@@ -112,7 +112,7 @@ class Files:
                 raise UsageError(f"not copied: {done.left[0]}", hint="read it with files.read()")
             return done
         entries = [one for one in self._access.list_files(inside, recursive=True) if one.kind != "folder"]
-        with _told(into):
+        with _writable(into):
             into.mkdir(exist_ok=True)
         start = len(inside) + 1 if inside else 0
         return self._download(entries, into, lambda one: one.name[start:].split("/"))
@@ -160,7 +160,7 @@ class Files:
                         raise Unwanted("a symbolic link" if entry.kind == "link" else "not a regular file")
                     name_to_write(entry.name)
                     name_to_write("/".join(parts))
-                    with _told(target), held.replacing(parts, over_links=True) as writing:
+                    with _writable(target), held.replacing(parts, over_links=True) as writing:
                         with os.fdopen(os.dup(writing.descriptor), "wb") as file:
                             self._access.read_file_into(entry.name, file)
                         writing.make_executable(entry.executable)
@@ -231,7 +231,7 @@ def _readable(path: str | Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told(path: str | Path) -> Iterator[None]:
+def _writable(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -18,7 +18,7 @@ Fresh = Callable[..., NamedSandbox]
 @pytest.fixture(autouse=True)
 def stopped(codenav_home) -> Iterator[None]:
     yield
-    for record in places.listed():
+    for record in places.records():
         client.stop(record.name)
 
 

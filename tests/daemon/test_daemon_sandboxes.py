@@ -29,17 +29,24 @@ def running(name: str) -> bool:
         return asking.status()["running_seconds"] is not None
 
 
-def well_begun(name: str) -> bool:
-    """Whether a step has been running for so long that it is in its code."""
-    with connect(name) as asking:
-        return (asking.status()["running_seconds"] or 0) >= 1
+class Running:
+    """A step in a thread, from its first output on. Its connection, or the sandbox, may end while it runs."""
 
+    def __init__(self, box: client.NamedSandbox, code: str) -> None:
+        self.done = None
+        begun = threading.Event()
 
-def ends(box: client.NamedSandbox, code: str) -> None:
-    """The connection, or the sandbox, ends while this step runs."""
-    with contextlib.suppress(NotFound):
-        done = box.run(code, timeout=600.0)
-        assert done.error.type == "Closed"
+        def work() -> None:
+            with contextlib.suppress(NotFound):
+                self.done = box.run(f"print('begun')\n{code}", timeout=600.0, on_output=lambda _: begun.set())
+
+        self._thread = threading.Thread(target=work)
+        self._thread.start()
+        assert begun.wait(60)
+
+    def join(self) -> None:
+        self._thread.join(60)
+        assert not self._thread.is_alive()
 
 
 def states(pid: int) -> list[str]:
@@ -176,13 +183,10 @@ def test_steps_of_several_clients_queue(named):
 
 def test_an_interrupt_reaches_the_own_step_and_no_other(named):
     name = named().record.name
-    done = {}
+    done = []
     with connect(name) as first, connect(name) as second:
-        one = threading.Thread(target=lambda: done.update(one=first.run("import time\nwhile not go: time.sleep(0.01)")))
-        assert first.run("go = False").ok
-        one.start()
-        wait_until(lambda: well_begun(name))
-        two = threading.Thread(target=lambda: done.update(two=second.run("ran = True")))
+        one = Running(first, "import time\nwhile True: time.sleep(0.01)")
+        two = threading.Thread(target=lambda: done.append(second.run("ran = True")))
         two.start()
         time.sleep(0.2)
         second.interrupt()
@@ -191,64 +195,53 @@ def test_an_interrupt_reaches_the_own_step_and_no_other(named):
         first.interrupt()
         one.join()
         two.join()
-        assert done["one"].error.type == "KeyboardInterrupt"
-        assert (done["two"].error.type, done["two"].error.message) == (
-            "KeyboardInterrupt",
-            "interrupted before it began",
-        )
+        assert one.done.error.type == "KeyboardInterrupt"
+        assert (done[0].error.type, done[0].error.message) == ("KeyboardInterrupt", "interrupted before it began")
         assert "ran" not in first.variables()
 
 
 def test_a_second_interrupt_ends_a_step_that_does_not_answer(named):
     box = named()
-    name = box.record.name
     assert box.run("x = 1").ok
-    done = []
-    step = threading.Thread(target=lambda: done.append(box.run("x = 2\nsum(range(10**13))", timeout=600.0)))
-    step.start()
-    wait_until(lambda: well_begun(name))
+    step = Running(box, "x = 2\nsum(range(10**13))")
     box.interrupt()
     time.sleep(0.5)
-    assert running(name)
+    assert running(box.record.name)
     box.interrupt()
     step.join()
-    assert (done[0].outcome, done[0].error.type) == (Outcome.CRASHED, "KeyboardInterrupt")
-    assert done[0].notice.startswith("state kept")
+    assert (step.done.outcome, step.done.error.type) == (Outcome.CRASHED, "KeyboardInterrupt")
+    assert step.done.notice.startswith("state kept")
     assert box.run("x").stdout == "1\n"
 
 
-def test_who_leaves_a_step_that_does_not_answer_ends_it(named):
+@pytest.mark.parametrize(("code", "left"), [("sum(range(10**13))", "1\n"), ("while True: pass", "2\n")])
+def test_who_leaves_ends_its_step_one_that_does_not_answer_too(named, code, left):
     box = named()
     name = box.record.name
     assert box.run("x = 1").ok
     leaving = connect(name)
-    waiting = threading.Thread(target=ends, args=(leaving, "x = 2\nsum(range(10**13))"))
-    waiting.start()
-    wait_until(lambda: well_begun(name))
+    step = Running(leaving, f"x = 2\n{code}")
     leaving.close()
-    waiting.join()
+    step.join()
     wait_until(lambda: not running(name))
-    assert box.run("x").stdout == "1\n"
+    assert box.run("x").stdout == left
 
 
-def test_who_leaves_interrupts_its_step(named):
+def test_a_callback_that_raises_ends_its_step_and_the_connection_serves_on(named):
     box = named()
-    name = box.record.name
-    assert box.run("x = 1").ok
-    leaving = connect(name)
-    waiting = threading.Thread(target=ends, args=(leaving, "x = 2\nwhile True: pass"))
-    waiting.start()
-    wait_until(lambda: well_begun(name))
-    leaving.close()
-    waiting.join()
-    wait_until(lambda: not running(name))
-    assert box.run("x").stdout == "2\n"
+
+    def refuse(_):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError):
+        box.run("x = 1\nprint(x, flush=True)\nwhile True: pass", timeout=600.0, on_output=refuse)
+    assert box.run("x").stdout == "1\n"
 
 
 def test_it_ends_by_itself_when_it_was_idle_for_long_enough(named):
-    box = named(idle=0.5)
+    box = named(idle=0.3)
     owner = box.record.owner
-    assert box.run("import time; time.sleep(1.5); 'done'").stdout == "'done'\n"
+    assert box.run("import time; time.sleep(0.6); 'done'").stdout == "'done'\n"
     wait_until(owner.ended)
     assert places.names() == []
     with pytest.raises(NotFound, match="has ended"):
@@ -298,13 +291,10 @@ def command_lines() -> list[str]:
 
 def test_stop_does_not_wait_for_a_step_that_cannot_be_interrupted(named):
     box = named()
-    name = box.record.name
-    stuck = threading.Thread(target=ends, args=(box, "sum(range(10**12))"))
-    stuck.start()
-    wait_until(lambda: well_begun(name))
-    client.stop(name)
-    stuck.join(timeout=30)
-    assert not stuck.is_alive()
+    stuck = Running(box, "sum(range(10**12))")
+    client.stop(box.record.name)
+    stuck.join()
+    assert stuck.done is None or stuck.done.error.type == "Closed"
     assert places.names() == []
 
 
@@ -321,15 +311,11 @@ def test_stop_ends_a_host_process_that_does_not_answer(named, monkeypatch):
     assert places.names() == []
 
 
-def test_a_long_home_has_its_socket_elsewhere(named, monkeypatch, tmp_path):
-    home = tmp_path / ("long" * 20)
-    monkeypatch.setenv("CODENAV_HOME", str(home))
-    record = named().record
-    assert not Path(record.socket).is_relative_to(home)
-    assert len(record.socket) <= places.LONGEST_SOCKET
-    assert Path(record.socket).parent.stat().st_mode & 0o077 == 0
-    client.stop(record.name)
-    assert not os.path.lexists(record.socket)
+def test_the_path_of_its_folder_may_be_longer_than_the_address_of_a_socket(named, monkeypatch, tmp_path):
+    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / ("long" * 30)))
+    box = named()
+    assert box.run("1").stdout == "1\n"
+    client.stop(box.record.name)
 
 
 def test_checkpoints(named):

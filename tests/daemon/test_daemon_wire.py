@@ -1,26 +1,15 @@
-"""Frames, specifications and errors between a host process and its clients."""
+"""Frames and errors between a host process and its clients."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from codenav.core import errors
 from codenav.core.errors import CodeNavError
-from codenav.core.execution import Mount, Resources, SandboxSpec
-from codenav.core.system.interpreter import find_interpreter
-from codenav.sandboxes.daemon.wire import (
-    ConnectionClosed,
-    Wire,
-    error_from_dict,
-    error_to_dict,
-    spec_from_dict,
-    spec_to_dict,
-)
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict, error_to_dict
 from codenav.sandboxes.shared import frames
 
 
@@ -59,26 +48,6 @@ def test_a_number_that_is_not_finite_is_refused_and_the_connection_serves_on():
         far.receive()
     near.close()
     far.close()
-
-
-def test_a_specification_arrives_as_it_was():
-    spec = SandboxSpec(
-        python=replace(find_interpreter(), distributions=()),
-        import_paths=(Path("/a"),),
-        work_dir=Path("/w"),
-        copy_out=False,
-        env={"KEY": "é"},
-        network="none",
-        resources=Resources(memory_bytes=1 << 30, cpus=0.5, step_seconds=2.5),
-        mounts=(Mount(Path("/m"), True, Path("/copy")), Mount(Path("/n"))),
-        image="i",
-        runtime="runsc",
-        gpus="all",
-        snapshots=False,
-    )
-    assert spec_from_dict(spec_to_dict(spec)) == spec
-    assert spec_from_dict(spec_to_dict(replace(spec, work_dir=None))).work_dir is None
-    assert set(spec_to_dict(spec)) == set(SandboxSpec.__dataclass_fields__)
 
 
 PLAIN = [

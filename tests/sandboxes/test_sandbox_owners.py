@@ -184,7 +184,7 @@ def test_prune_removes_a_named_sandbox_whose_process_has_ended(temporary):
     living = places.claim("mine", created="2026-03-01", idle_seconds=0)
     removed = codenav("sandbox", "prune", "--json").document
     assert [(row["kind"], row["name"], row["removed"]) for row in removed] == [("named sandbox", "lab", True)]
-    assert places.listed() == [living]
+    assert places.records() == [living]
 
 
 def test_prune_removes_containers_of_dead_owners_only(temporary, docker_engine):

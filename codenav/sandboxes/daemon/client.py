@@ -6,24 +6,21 @@ import contextlib
 import os
 import signal
 import socket
-import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
-from codenav.core.errors import CodeNavError, NotFound, SandboxUnavailable, UsageError
+from codenav.core.errors import CodeNavError, NotFound, SandboxUnavailable
 from codenav.core.execution import Execution, FileEntry, Held, Output, SandboxInfo, ToolCall, Variable
 from codenav.core.system.closing import Closing
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import ConnectionClosed, TruncatedFile, Wire, error_from_dict, peer_user
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict
 from codenav.sandboxes.files import Files, WithFiles
 from codenav.sandboxes.values import decoded
 
 STATUS_SECONDS = 3.0
 """Time for a host process to report its status."""
-ABANDON_SECONDS = 1.0
-"""Time for an abandoned step to end, before it is interrupted again and again after that."""
 STOP_SECONDS = 5.0
 """Time for a host process to end by itself."""
 
@@ -31,21 +28,21 @@ STOP_SECONDS = 5.0
 class NamedSandbox(Commands, WithFiles, Closing):
     """A connection to a sandbox that others may use at the same time. Closing it does not end the sandbox."""
 
-    def __init__(self, record: places.Record, wire: Wire) -> None:
+    def __init__(self, record: places.Record) -> None:
         self.record = record
         self.calls: Sequence[ToolCall] = ()
         """The calls to tools that the last step made."""
-        self._wire = wire
+        self._wire = _connected(record)
 
     def __repr__(self) -> str:
-        return f"<NamedSandbox {self.record.name}: {self.record.backend} Python {self.record.python_version}>"
+        return f"<NamedSandbox {self.record.name}: {self.info.backend} Python {self.info.python_version}>"
 
     @property
     def info(self) -> SandboxInfo:
         """The description of the sandbox."""
-        of = self.record
-        inside = of.work_inside
-        return SandboxInfo(of.backend, of.isolated, of.python_version, inside, of.network, of.image, of.notice)
+        if self.record.info is None:
+            raise SandboxUnavailable(f"the sandbox {self.record.name!r} is just starting", hint="try again")
+        return self.record.info
 
     def run(
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
@@ -159,8 +156,6 @@ class NamedSandbox(Commands, WithFiles, Closing):
             else:
                 answer, size = self._wire.receive_message()
                 self._wire.receive_into(into, size)
-        except TruncatedFile:
-            raise UsageError("the file has become shorter while it was copied", hint="copy it again") from None
         except TimeoutError:
             raise SandboxUnavailable(
                 f"the sandbox {name!r} does not answer", hint=f"codenav sandbox stop {name}"
@@ -172,28 +167,13 @@ class NamedSandbox(Commands, WithFiles, Closing):
         return answer, attached
 
     def _hand(self, on_output: Callable[[Output], None], piece: Output) -> None:
-        """Pass a piece of output on. If the callback raises, interrupt the step and drop its answer within seconds."""
+        """Pass a piece of output on. If the callback raises, leave the step, which ends it, and connect again."""
         try:
             on_output(piece)
         except BaseException:
-            with contextlib.suppress(ConnectionClosed, TimeoutError):
-                self._drop_answer()
+            self._wire.close()
+            self._wire = _connected(self.record)
             raise
-
-    def _drop_answer(self) -> None:
-        for _ in range(2):
-            self.interrupt()
-            self._wire.patience(ABANDON_SECONDS)
-            try:
-                while "output" in self._wire.receive()[0]:
-                    pass
-                return
-            except TimeoutError:
-                continue
-            finally:
-                self._wire.patience(None)
-        # A late answer would be taken for that of the next request.
-        self._wire.close()
 
 
 def connect(name: str) -> NamedSandbox:
@@ -208,23 +188,25 @@ def connect(name: str) -> NamedSandbox:
         raise SandboxUnavailable(
             f"the sandbox {name!r} belongs to {record.owner.host}, where it can be reached", hint="codenav sandbox ps"
         )
+    return NamedSandbox(record)
+
+
+def _connected(record: places.Record) -> Wire:
+    name = record.name
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if not stat.S_ISSOCK(os.lstat(record.socket).st_mode):
-            raise FileNotFoundError(record.socket)
         connected.settimeout(STATUS_SECONDS)
-        connected.connect(record.socket)
-        if peer_user(connected) != os.stat(places.folder_of(name)).st_uid:
-            raise PermissionError("somebody else's socket")
+        with places.socket_address(name) as address:
+            connected.connect(address)
     except OSError as error:
         connected.close()
-        if not record.running:
+        if record.info is None:
             raise SandboxUnavailable(f"the sandbox {name!r} is just starting", hint="try again") from error
         raise SandboxUnavailable(
             f"the sandbox {name!r} does not answer: {error.strerror or error}", hint=f"codenav sandbox stop {name}"
         ) from error
     connected.settimeout(None)
-    return NamedSandbox(record, Wire(connected))
+    return Wire(connected)
 
 
 def stop(name: str, *, force: bool = False) -> None:

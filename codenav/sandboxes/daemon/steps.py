@@ -18,9 +18,9 @@ MOST_BYTES = 8 << 20
 
 def write(folder: Path, number: int, code: str, execution: Execution, calls: Sequence[ToolCall] = ()) -> None:
     """Append a step to the log, with its calls to tools. Raises OSError."""
-    told = execution.to_dict()
-    told["displays"] = [{"mime": item.mime, "bytes": len(item.data)} for item in execution.displays]
-    step = {"number": number, "at": now(), "code": code, "execution": told}
+    entry = execution.to_dict()
+    entry["displays"] = [{"mime": item.mime, "bytes": len(item.data)} for item in execution.displays]
+    step = {"number": number, "at": now(), "code": code, "execution": entry}
     if calls:
         step["calls"] = [call.to_dict() for call in calls]
     line = json.dumps(step) + "\n"

@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import socket
-import struct
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import IO, Any
 
 from codenav.core import errors
 from codenav.core.errors import CodeNavError, UsageError
-from codenav.core.execution import Mount, Resources, SandboxSpec
-from codenav.core.system.interpreter import Interpreter
 from codenav.sandboxes.guest_files import left_in
 from codenav.sandboxes.shared import frames
 
@@ -27,15 +21,10 @@ MOST_JSON = 64 << 20
 MOST_BYTES = (1 << 32) - 1
 """Largest file that can be copied: the highest length that a frame can state."""
 PIECE = 1 << 20
-_PEER = struct.Struct("3i")
 
 
 class ConnectionClosed(Exception):
     """The other end closed the connection, or sent something that is not part of the protocol."""
-
-
-class TruncatedFile(Exception):
-    """The file that was being sent has become shorter. The connection is unusable."""
 
 
 class Wire:
@@ -50,8 +39,8 @@ class Wire:
         """Send one frame. A file is sent from its current position to its end, without holding it in memory.
 
         Raises:
-            UsageError: the file is too large, or a number in the message is not finite.
-            ConnectionClosed, TruncatedFile
+            UsageError: the file is too large or has become shorter, or a number in the message is not finite.
+            ConnectionClosed
             TimeoutError: the timeout of the socket passed.
         """
         file = io.BytesIO(data) if isinstance(data, bytes) else data
@@ -71,7 +60,7 @@ class Wire:
                     piece = file.read(min(PIECE, size))
                     if not piece:
                         self.close()
-                        raise TruncatedFile
+                        raise UsageError("the file has become shorter while it was copied", hint="copy it again")
                     self._socket.sendall(piece)
                     size -= len(piece)
         except TimeoutError:
@@ -144,13 +133,6 @@ class Wire:
         return taken
 
 
-def peer_user(connected: socket.socket) -> int:
-    """Return the user id of the process at the other end, from the kernel."""
-    found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    user: int = _PEER.unpack(found)[1]
-    return user
-
-
 def error_to_dict(error: CodeNavError) -> dict[str, str]:
     """Convert an error for the other end, as its nearest type that needs no more than a message."""
     kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
@@ -162,29 +144,3 @@ def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
     """Restore an error, the inverse of `error_to_dict`."""
     error: CodeNavError = getattr(errors, data["type"])(data["message"], hint=data["hint"])
     return error
-
-
-def spec_to_dict(spec: SandboxSpec) -> dict[str, Any]:
-    """Convert a specification to JSON types. Distributions are left out: nothing that runs code asks for them."""
-    found = asdict(replace(spec, python=replace(spec.python, distributions=())))
-    made: dict[str, Any] = json.loads(json.dumps(found, default=str))
-    return made
-
-
-def spec_from_dict(data: Mapping[str, Any]) -> SandboxSpec:
-    """Restore a specification, the inverse of `spec_to_dict`."""
-    python = {**data["python"], "paths": tuple(map(Path, data["python"]["paths"])), "distributions": ()}
-    python |= {key: Path(python[key]) for key in ("executable", "prefix", "base_prefix")}
-    mounts = [Mount(Path(each["path"]), each["writable"], _path(each["source"])) for each in data["mounts"]]
-    changed = {
-        "python": Interpreter(**python),
-        "import_paths": tuple(map(Path, data["import_paths"])),
-        "work_dir": _path(data["work_dir"]),
-        "resources": Resources(**data["resources"]),
-        "mounts": tuple(mounts),
-    }
-    return SandboxSpec(**{**data, **changed})
-
-
-def _path(name: str | None) -> Path | None:
-    return None if name is None else Path(name)
