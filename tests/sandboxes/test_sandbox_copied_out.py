@@ -15,7 +15,7 @@ import pytest
 
 from codenav.core.errors import UsageError
 from codenav.core.execution import Mount, Outcome
-from codenav.sandboxes.autorun import RUNNERS, runner_of
+from codenav.sandboxes.autorun import runner_of
 from codenav.sandboxes.filenames import Unwanted, is_repository, name_to_write
 from codenav.sandboxes.owned_resources import OwnedFolder, owned_folders
 from codenav.sandboxes.sweeper import local_leftovers, sweep
@@ -234,12 +234,6 @@ def test_names_that_only_look_like_one():
 def test_what_tools_run_by_themselves(name, tool):
     found = runner_of(name.split("/"))
     assert tool in found if tool else found == ""
-
-
-def test_the_documentation_names_what_is_in_the_list():
-    text = Path(__file__).parents[2].joinpath("docs", "sandbox.md").read_text(encoding="utf-8")
-    for patterns, _ in RUNNERS:
-        assert f"`{patterns.split()[0]}`" in text, patterns
 
 
 # Half written
