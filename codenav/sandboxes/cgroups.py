@@ -33,7 +33,6 @@ BESIDE_PROCESSES = 16
 PERIOD_MICROSECONDS = 100_000
 """Period of the processor quota. This is the kernel's default."""
 PREFIX = "codenav-"
-_EMPTY_SECONDS = 60.0
 _REMOVE_SECONDS = 2.0
 """Time to retry a removal: the last process of a group may still be exiting."""
 
@@ -150,23 +149,6 @@ def make_groups(place: Place, name: str, resources: Resources, *, processors: in
         remove_groups(made.folders)
         return None
     return made
-
-
-def empty_groups(place: Place) -> list[Path]:
-    """Return sandbox groups that have been empty for a minute. A sandbox enters its own within milliseconds."""
-    found = []
-    for above in dict.fromkeys([place.unified] if place.unified is not None else place.split.values()):
-        with contextlib.suppress(OSError):
-            for name in os.listdir(above):
-                group = above / name
-                if not name.startswith(PREFIX) or _words(group / "cgroup.procs"):
-                    continue
-                if any(os.path.isdir(group / inner) for inner in os.listdir(group)):
-                    # Not a group of ours: ours contain no others. It could not be removed anyway.
-                    continue
-                if time.time() - group.stat().st_mtime > _EMPTY_SECONDS:
-                    found.append(group)
-    return found
 
 
 def remove_groups(folders: Iterable[Path]) -> bool:

@@ -254,8 +254,8 @@ def _started(client: Any, body: Mapping[str, Any], spec: SandboxSpec) -> tuple[s
 
 def _notice(warnings: Sequence[object]) -> str:
     """Return a notice of the engine's warnings at creation, such as limits that it cannot set without root."""
-    told = dict.fromkeys(neutral(" ".join(str(one).split())).removeprefix("WARNING: ") for one in warnings)
-    return f"the engine says: {' '.join(told)}"[:NOTICE_CHARACTERS] if told else ""
+    texts = dict.fromkeys(neutral(" ".join(str(one).split())).removeprefix("WARNING: ") for one in warnings)
+    return f"the engine says: {' '.join(texts)}"[:NOTICE_CHARACTERS] if texts else ""
 
 
 def _check_given(client: Any, id: str, spec: SandboxSpec) -> None:

@@ -66,19 +66,9 @@ class AttachedStream:
     """The standard streams of an attached container. Closing it is the end of file for the process inside."""
 
     def __init__(self, attached: Any) -> None:
-        """Wrap the result of `APIClient.attach_socket`: a raw socket, a TLS socket, or the pipes of an `ssh`."""
+        """Wrap the result of `APIClient.attach_socket`: a raw socket, a TLS socket, or a channel over SSH."""
         self.unwrap = Demultiplexer()
-        self.sink: int
-        self.source: int
-        self._socket: socket.socket | None
-        self._kept: Any = None
         self._ends: list[Any] = []
-        process = getattr(attached, "proc", None)
-        if process is not None:
-            # The client runs `ssh`, whose pipes are the stream.
-            self._kept, self._socket = attached, None
-            self.sink, self.source = process.stdin.fileno(), process.stdout.fileno()
-            return
         raw = getattr(attached, "_sock", attached)
         if isinstance(raw, socket.socket) and not _in_tls(raw):
             self._socket = socket.socket(fileno=raw.detach())
@@ -91,25 +81,17 @@ class AttachedStream:
 
     def cut(self) -> None:
         """End the stream for whoever waits on it, from any thread. `close` must still follow."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        if self._kept is not None:
-            self._kept.proc.kill()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def abandon(self) -> None:
         """Close the descriptors in a forked process, including those of threads that do not exist here."""
-        pipes = (self._kept.proc.stdin, self._kept.proc.stdout) if self._kept is not None else ()
-        for end in (self._socket, *self._ends, *pipes):
-            if end is not None:
-                end.close()
+        for end in (self._socket, *self._ends):
+            end.close()
 
     def close(self) -> None:
         """Close the stream. Safe to call twice."""
-        if self._socket is not None:
-            self._socket.close()
-        if self._kept is not None:
-            self._kept.close()
+        self._socket.close()
 
 
 def _in_tls(raw: Any) -> bool:

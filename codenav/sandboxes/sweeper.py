@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from codenav.core.errors import Unavailable
 from codenav.core.system import docker_engine
 from codenav.core.system.process_identity import Owner
-from codenav.sandboxes.cgroups import empty_groups, find, remove_groups
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
 
 _UNMARKED_SECONDS = 3600.0
@@ -52,12 +51,6 @@ def local_leftovers() -> list[Leftover]:
             kind, name = ("control group", groups[0]) if groups else ("folder", folder.path)
             kind, name = ("file", part) if part else (kind, name)
             found.append(Leftover(kind, str(name), owner, functools.partial(_remove_folder, folder)))
-    place = find()
-    noted = {group for folder in owned_folders() for group in folder.groups}
-    for group in empty_groups(place) if place is not None else ():
-        # Its mark is missing, or lies in another temporary folder.
-        if group not in noted:
-            found.append(Leftover("control group", str(group), None, functools.partial(remove_groups, [group])))
     return found
 
 

@@ -44,27 +44,6 @@ def attempt(box, statement, setup="import os"):
     return probe(box, code).strip()
 
 
-def test_host_files_are_not_there(box):
-    for path in (
-        "/etc/shadow",
-        "/root/.ssh",
-        "/root/.bashrc",
-        "/home",
-        "/var/log",
-        "/boot",
-        "/run/docker.sock",
-        "/sys",
-    ):
-        assert probe(box, f"import os\nos.path.exists({path!r})") == "False\n", path
-
-
-@pytest.mark.parametrize(
-    "path", ["/usr/x", "/etc/x", "/x", "/dev/x", "/run/codenav/x", "/etc/passwd", "/proc/sys/kernel/core_pattern"]
-)
-def test_the_system_is_read_only(box, path):
-    assert attempt(box, f"open({path!r}, 'w')") in ("EROFS", "EACCES", "EPERM")
-
-
 def test_the_interpreter_and_the_code_base_are_read_only(contained, tmp_path):
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "module.py").write_text("X = 1\n")
@@ -95,45 +74,11 @@ def test_the_frozen_twin_cannot_be_read(box):
     assert probe(box, code) == "1 False\n"
 
 
-def test_no_privileges(box):
-    status = "{line.split(':')[0]: line.split()[1:] for line in open('/proc/self/status')}"
-    code = f"s = {status}\nprint(s['CapEff'], s['CapBnd'], s['NoNewPrivs'], s['Seccomp'], s['Uid'][0])"
-    assert probe(box, code) == "['0000000000000000'] ['0000000000000000'] ['1'] ['2'] 1000\n"
-    assert attempt(box, "os.setuid(0)") in ("EPERM", "EINVAL")
-    assert attempt(box, "os.open('/dev/tty', os.O_RDWR)") in ("ENXIO", "EIO")
-
-
-def syscall(name):
+def test_system_calls_of_the_list_are_refused(box):
     column = 0 if platform.machine() == "x86_64" else 1
-    return seccomp.REFUSED[name][column]
-
-
-@pytest.mark.parametrize("name", sorted(seccomp.REFUSED))
-def test_system_calls_of_the_list_are_refused(box, name):
     box.run("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)")
-    assert probe(box, f"libc.syscall({syscall(name)}, 0, 0, 0, 0, 0), ctypes.get_errno()") == "(-1, 1)\n"
-
-
-def test_a_fork_storm_ends_at_the_limit(contained):
-    sandbox = contained(resources=Resources(processes=40))
-    code = """
-    import os, signal
-    children = []
-    try:
-        for _ in range(300):
-            pid = os.fork()
-            if pid == 0: signal.pause(); os._exit(0)
-            children.append(pid)
-        print('no limit')
-    except OSError as error:
-        print(type(error).__name__, 20 < len(children) < 41)
-    """
-    assert probe(sandbox, code) == "BlockingIOError True\n"
-    assert sandbox.run("1 + 1").stdout == "2\n"
-    assert sandbox.run("for pid in children: os.kill(pid, 9); os.waitpid(pid, 0)").outcome is Outcome.OK
-    storm = "for _ in range(30):\n    if os.fork() == 0: os.setsid(); signal.pause()\nos._exit(1)"
-    assert sandbox.run(storm).notice.startswith("state kept")
-    assert probe(sandbox, "while len([n for n in os.listdir('/proc') if n.isdigit()]) > 3: pass") == ""
+    for name, numbers in seccomp.REFUSED.items():
+        assert probe(box, f"libc.syscall({numbers[column]}, 0, 0, 0, 0, 0), ctypes.get_errno()") == "(-1, 1)\n", name
 
 
 def test_folders_inside_have_a_size(contained):

@@ -89,18 +89,6 @@ def test_a_container_may_do_as_little_as_promised(fresh, docker_engine):
     assert "in the log" not in docker_engine.docker("inspect", "--format", "{{.LogPath}}", sandbox._launched.id)
 
 
-def test_inside_there_is_no_root_and_no_way_to_the_system(box):
-    code = """
-    import os, socket
-    status = dict(line.split(':', 1) for line in open('/proc/self/status'))
-    print(os.getuid(), os.getgid(), int(status['CapEff'], 16), int(status['CapBnd'], 16), status['NoNewPrivs'].strip())
-    for path in ('/', '/usr', '/etc', '/proc/sys/kernel/core_pattern'):
-        print(os.access(path, os.W_OK), end=' ')
-    print(sorted(name for _, name in socket.if_nameindex()), os.path.exists('/var/run/docker.sock'))
-    """
-    assert box.run(textwrap.dedent(code)).stdout == "1000 1000 0 0 1\nFalse False False False ['lo'] False\n"
-
-
 def test_with_a_bridge_there_is_a_network(fresh):
     sandbox = fresh(network="bridge")
     assert sandbox.info.network == "bridge"
@@ -158,20 +146,6 @@ def test_mounts_that_would_open_the_machine_are_refused(fresh, docker_engine, tm
             fresh(mounts=[Mount(tmp_path.__class__(path))])
     with pytest.raises(UsageError, match="no such folder"):
         fresh(mounts=[Mount(tmp_path / "missing")])
-
-
-def test_secrets_of_a_bound_code_base_are_masked(fresh, tmp_path):
-    tmp_path.chmod(0o755)
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("token")
-    (tmp_path / ".env").write_text("KEY=token")
-    (tmp_path / "tool.py").write_text("NUMBER = 5\n")
-    sandbox = fresh(import_paths=[tmp_path])
-    assert sandbox.run("import tool\ntool.NUMBER").stdout == "5\n"
-    assert sandbox.run(f"open('{tmp_path}/.env')").outcome is Outcome.ERROR
-    assert sandbox.run(f"open('{tmp_path}/.git/config')").outcome is Outcome.ERROR
-    assert sandbox.run(f"open('{tmp_path}/.git/planted', 'w')").outcome is Outcome.ERROR
-    assert sandbox.run(f"open('{tmp_path}/tool.py', 'a')").outcome is Outcome.ERROR
 
 
 def test_sources_that_the_image_holds_are_not_bound(fresh, image, tmp_path):
@@ -274,12 +248,6 @@ def test_as_root_what_is_closed_to_others_is_copied_or_refused(fresh, tmp_path):
         assert "chmod" in caught.value.hint
 
 
-def test_the_engine_is_named(docker_engine, backend):
-    row = diagnose("docker")
-    assert row.ok
-    assert docker_engine.host in row.detail
-
-
 @pytest.mark.parametrize(
     ("backend_named", "changes", "message"),
     [
@@ -304,7 +272,7 @@ def test_closing_removes_the_container(fresh, docker_engine):
     assert id not in containers(docker_engine)
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "import os\nos.kill(os.getpid(), 19)", "sum(range(10**12))"])
+@pytest.mark.parametrize("code", ["import os\nos.kill(os.getpid(), 19)", "sum(range(10**12))"])
 def test_a_killed_host_leaves_no_container(basis, docker_engine, code):
     before = containers(docker_engine)
     script = f"""
@@ -407,7 +375,7 @@ def use(spec, work):
 def test_an_engine_behind_tcp(basis, docker_engine, monkeypatch, tmp_path):
     with Relay(docker_engine) as relay:
         monkeypatch.setenv("DOCKER_HOST", relay.address)
-        assert relay.address in diagnose("docker").detail
+        assert (diagnose("docker").ok, relay.address in diagnose("docker").detail) == (True, True)
         assert use(basis, tmp_path / "work") not in containers(docker_engine)
 
 

@@ -108,24 +108,6 @@ def test_groups_go_with_their_sandbox(contained):
     assert not any(group.exists() for group in made)
 
 
-def test_groups_whose_mark_is_gone_are_found_by_their_emptiness(contained):
-    place = cgroups.usable()
-    if place is None:
-        pytest.skip("no control groups here")
-    box = contained()
-    group = cgroups.make_groups(place, "test-empty", Resources(), processors=1)
-    assert group is not None
-    for folder in group.folders:
-        os.utime(folder, (0, 0))
-    try:
-        found = cgroups.empty_groups(place)
-        assert set(group.folders) <= set(found)
-        assert not set(groups_of_this_process()) & set(found)
-        assert box.run("1 + 1").stdout == "2\n"
-    finally:
-        assert cgroups.remove_groups(group.folders)
-
-
 def test_a_sandbox_that_does_not_start_leaves_nothing(contained, python, tmp_path):
     import dataclasses
 
