@@ -59,7 +59,7 @@ def _group(item: pytest.Item) -> str:
     if "docker_engine" in fixtures or backend == "docker":
         # An engine starts in seconds, and its tests take too long for one process.
         return f"docker {item.path.name}"
-    if fixtures & {"elasticsearch", "elasticsearch_secured"}:
+    if "elasticsearch" in fixtures:
         return "elasticsearch"
     if fixtures & {"cramped_model", "endless_model"}:
         return "local model"

@@ -12,8 +12,8 @@
         cluster.kill(1)                         # -9; cluster.restart(1) brings it back with its data
         ...
 
-Most tests take the session fixtures `elasticsearch` and `elasticsearch_secured` (the same servers for all tests of a
-run, so each test names its indexes for itself) and start a server of their own only to break it.
+Most tests take the session fixture `elasticsearch` (the same server for all tests of a run, so each test names its
+indexes for itself) and start a server of their own only to break it.
 
 The distribution is unpacked once, into `cache_dir()`. Servers never run as root and never outlive the test process,
 however it ends. By hand: `python tests/elasticsearch_server.py` starts one and prints its URL.
@@ -349,16 +349,7 @@ class Server(Cluster):
 @pytest.fixture(scope="session")
 def elasticsearch() -> Iterator[Server]:
     """A node without security, for all tests of the run."""
-    yield from _serving(Server())
-
-
-@pytest.fixture(scope="session")
-def elasticsearch_secured() -> Iterator[Server]:
-    """A node that asks for a password, for all tests of the run."""
-    yield from _serving(Server(security=True))
-
-
-def _serving(server: Server) -> Iterator[Server]:
+    server = Server()
     try:
         server.__enter__()
     except ServerMissing as error:

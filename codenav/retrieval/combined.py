@@ -55,7 +55,7 @@ class CombinedIndex:
         """The search of each index, with the frequencies of all."""
         scaled = {number: index for number, index in enumerate(self.indexes) if isinstance(index, ScaledIndex)}
         known = {number: index.frequencies(query) for number, index in scaled.items()}
-        every = summed([told for told in known.values() if told])
+        every = summed([those for those in known.values() if those])
         for number, index in enumerate(self.indexes):
             yield partial(scaled[number].search, frequencies=every) if known.get(number) else index.search
 
@@ -105,8 +105,8 @@ def summed(each: Sequence[Frequencies]) -> Frequencies:
         counts.update(one.counts)
     lengths = {}
     for field in dict.fromkeys(field for one in each for field in one.lengths):
-        told = [one for one in each if one.blocks and field in one.lengths]
-        lengths[field] = sum(one.lengths[field] * one.blocks for one in told) / sum(one.blocks for one in told)
+        those = [one for one in each if one.blocks and field in one.lengths]
+        lengths[field] = sum(one.lengths[field] * one.blocks for one in those) / sum(one.blocks for one in those)
     return Frequencies(sum(one.blocks for one in each), counts, lengths)
 
 

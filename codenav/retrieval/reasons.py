@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 from collections.abc import Callable
 
@@ -56,6 +57,8 @@ def why(node: tree.Node, block: CodeBlock) -> str:
 
 
 MEANING = "meaning"
+FUZZY = 0.5
+"""The likeness, by `difflib`, from which a part of a name counts as what a fuzzy word found."""
 
 
 def _is_only_near(node: tree.Node, block: CodeBlock) -> bool:
@@ -88,8 +91,8 @@ def _part(leaf: tree.Leaf, wholes: set[str], parts: set[str]) -> bool:
         case tree.Regex(field, _):
             # Not matched again here: Python's engine can take forever for a pattern that the index matched at once.
             return field == "name"
-        case tree.Fuzzy(_, word, distance):
-            return any(edits(word.lower(), token) <= distance for token in wholes | parts)
+        case tree.Fuzzy(_, word, _):
+            return bool(difflib.get_close_matches(word.lower(), wholes | parts, n=1, cutoff=FUZZY))
     return False
 
 
@@ -99,18 +102,3 @@ def _starter(begins: tuple[str, ...]) -> Callable[[str], bool]:
 
 def _within(tokens: list[str], parts: set[str]) -> bool:
     return bool(tokens) and parts.issuperset(tokens)
-
-
-def edits(one: str, other: str) -> int:
-    """The least number of insertions, deletions, replacements and swaps of neighbours from one text to the other."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, char in enumerate(one, start=1):
-        above, row_before, row = row, before, [i]
-        for j, wanted in enumerate(other, start=1):
-            cost = min(above[j] + 1, row[-1] + 1, above[j - 1] + (char != wanted))
-            if i > 1 and j > 1 and char == other[j - 2] and one[i - 2] == wanted:
-                cost = min(cost, row_before[j - 2] + 1)
-            row.append(cost)
-        before = above
-    return row[-1]

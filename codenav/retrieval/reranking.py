@@ -36,11 +36,11 @@ def search_result(
     query: str, asked: Understood, limit: int, *, near: bool, find: Callable[[int], FoundHits]
 ) -> SearchResult:
     """The result of a search of one index, looked at again where the query is of plain words."""
-    hits, total, told = find(max(limit, WINDOW) + WINDOW if asked.again and limit > 0 else limit)
+    hits, total, notes = find(max(limit, WINDOW) + WINDOW if asked.again and limit > 0 else limit)
     if asked.again:
         hits = again(asked, hits, near=near)[: max(limit, 0)]
     return SearchResult(
-        query, hits=list(hits), total=total, read_as=asked.read.read_as, repairs=(*asked.read.repairs, *told)
+        query, hits=list(hits), total=total, read_as=asked.read.read_as, repairs=(*asked.read.repairs, *notes)
     )
 
 

@@ -1,13 +1,18 @@
-"""The Elasticsearch store against a real server: the contract, builds, what it leaves and what it never touches."""
+"""The Elasticsearch store against a real server: builds, what it leaves, what it never touches, the order of hits.
+
+The contract of a store is checked by `codenav sources check` in tests/cli/test_cli_indexing.py.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,15 +22,19 @@ from elasticsearch_server import Server
 from codenav.core.blocks import BlockKind, FileChange, FileRemoval, FileSkip, FileState
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable, NotFound
-from codenav.core.protocols import Store, WritableIndex
-from codenav.retrieval.elastic import indices
+from codenav.core.protocols import WritableIndex
+from codenav.retrieval.builds import FileEntry
+from codenav.retrieval.combined import CombinedIndex
+from codenav.retrieval.elastic import locks
 from codenav.retrieval.elastic.bulk import actions
-from codenav.retrieval.elastic.lines import lines, removals
+from codenav.retrieval.elastic.indices import alias_of
+from codenav.retrieval.elastic.lines import ROLE, file_lines, lines, read_files, removals
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.embedded.index import EmbeddedIndex
-from codenav.retrieval.self_check import CHECKS, block, run_checks
+from codenav.retrieval.requests import search
+from codenav.retrieval.self_check import block
 from retrieval.comparison import compare, queries_of
-from retrieval.conftest import changes_of
+from retrieval.conftest import changes_of, shop_tools
 from retrieval.elastic import file, indexes, many, one, options, store_of
 
 
@@ -37,16 +46,6 @@ def store(elasticsearch: Server) -> Iterator[ElasticsearchStore]:
 
 def found(index: WritableIndex, query: str = "*") -> list[str]:
     return [hit.name for hit in index.search(query)]
-
-
-def test_it_is_a_store(store: Store) -> None:
-    assert store.name == "elasticsearch"
-
-
-def test_the_contract_of_a_store(store: ElasticsearchStore) -> None:
-    rows = list(run_checks(lambda name: store.open(f"contract {name}", source="check")))
-    assert [row for row in rows if not row.ok] == []
-    assert len(rows) == len(CHECKS)
 
 
 def test_an_update_replaces_the_index_behind_the_alias(elasticsearch: Server, store: ElasticsearchStore) -> None:
@@ -115,27 +114,28 @@ def test_a_file_told_twice_is_as_told_last(store: ElasticsearchStore) -> None:
 
 def test_deleted_blocks_are_merged_away_beyond_a_tenth(elasticsearch: Server, store: ElasticsearchStore) -> None:
     index = store.open("deleted", source="s")
-    index.apply(many(200)())
-    index.apply(many(100, word="other")())
+    index.apply(many(40)())
+    index.apply(many(20, word="other")())
     current = indexes(elasticsearch, "deleted")[-1]
     docs = elasticsearch.request("GET", f"{current}/_stats/docs")["_all"]["primaries"]["docs"]
     assert docs["deleted"] < 0.1 * docs["count"]
-    assert index.stats().blocks == 2_000 and index.search("other").total == 1_000
+    assert index.stats().blocks == 400 and index.search("other").total == 200
 
 
-@pytest.mark.parametrize("key", ["locks", "UPPER-case", "with space / and ümläut", "-x", "..", "a" * 300, "a-1", "a"])
-def test_every_key_has_a_legal_name_of_its_own(store: ElasticsearchStore, key: str) -> None:
-    index = store.open(key, source=f"source of {key}")
-    index.apply([one("only")])
-    assert found(store.open(key, source="s")) == ["only"]
-    assert key in [item.key for item in store.list()]
-    store.remove(key)
-    assert not store.open(key, source="s").exists
+def test_every_key_has_a_legal_name_of_its_own(store: ElasticsearchStore) -> None:
+    keys = ["locks", "UPPER-case with space / and ümläut", "a" * 300]
+    for key in keys:
+        store.open(key, source=f"source of {key}").apply([one("only")])
+        assert found(store.open(key, source="s")) == ["only"]
+    assert set(keys) <= {item.key for item in store.list()}
+    for key in keys:
+        store.remove(key)
+        assert not store.open(key, source="s").exists
 
 
 def test_names_differ_where_keys_do() -> None:
-    keys = ["a", "A", "a ", "a-", "A-", "locks", "Locks", "a.", "ä", "ö"]
-    assert len({indices.alias_of(key) for key in keys}) == len(keys)
+    keys = ["a", "A", "a ", "a-", "a-1", "A-", "-x", "..", "locks", "Locks", "a.", "ä", "ö"]
+    assert len({alias_of(key) for key in keys}) == len(keys)
 
 
 def test_the_catalogue(store: ElasticsearchStore) -> None:
@@ -232,8 +232,9 @@ with store.build_lock("killed", wait=False) as got:
 
 
 def test_an_owner_on_another_machine_counts_as_dead_when_it_gives_no_sign(
-    elasticsearch: Server, store: ElasticsearchStore
+    elasticsearch: Server, store: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(locks, "SILENT_SECONDS", 1.0)
     with store.build_lock("first", wait=False):
         pass
     foreign = {"host": "elsewhere", "boot": "b", "pids": "p", "pid": 1, "started": 1, "token": "t", "what": "far"}
@@ -243,7 +244,7 @@ def test_an_owner_on_another_machine_counts_as_dead_when_it_gives_no_sign(
     elasticsearch.request("PUT", "codenav-locks/_doc/codenav-far", {**foreign, "beat": time.time() - 3600})
     begun = time.monotonic()
     with store.build_lock("far", wait=False) as got:
-        assert got and time.monotonic() - begun > 10, "it was watched before it was taken"
+        assert got and time.monotonic() - begun > 1, "it was watched before it was taken"
 
 
 def test_one_lock_at_a_time(elasticsearch: Server, store: ElasticsearchStore) -> None:
@@ -263,20 +264,12 @@ def test_a_build_that_lost_its_lock_does_not_publish(elasticsearch: Server, stor
 
     def changes() -> Iterator[FileChange]:
         yield one("new")
-        locked = elasticsearch.request("GET", "codenav-locks/_search?size=100")["hits"]["hits"]
-        for lock in locked:
+        elasticsearch.request("POST", "codenav-locks/_refresh")
+        for lock in elasticsearch.request("GET", "codenav-locks/_search?size=100")["hits"]["hits"]:
             elasticsearch.request("DELETE", f"codenav-locks/_doc/{lock['_id']}")
 
-    elasticsearch.request("POST", "codenav-locks/_refresh")
-    refreshing = {"index.refresh_interval": "10ms"}
-    elasticsearch.request("PUT", "codenav-locks/_settings", refreshing)
-
-    def slowly() -> Iterator[FileChange]:
-        time.sleep(0.5)
-        yield from changes()
-
     with pytest.raises(IndexUnavailable, match="taken over"):
-        index.apply(slowly())
+        index.apply(changes())
     assert found(store.open("lost", source="s")) == ["old"]
 
 
@@ -323,28 +316,18 @@ def test_lines_are_sent_in_pairs_of_action_and_document() -> None:
     assert all(action.startswith((b'{"index"', b'{"delete"')) for action, _ in pairs)
 
 
-def test_a_small_server_is_given_small_pieces(store: ElasticsearchStore) -> None:
-    """The server has 128 MB of memory and takes a tenth of it in all requests at a time."""
-    text = " ".join(f"word_{number}" for number in range(60_000))
-    index = store.open("large", source="s")
-    index.apply(file(f"f{at}.py", block(f"big_{at}", f"f{at}.py", text=text)) for at in range(24))
-    assert index.search("word_59999").total == 24
-
-
-@pytest.mark.parametrize(("base", "shards"), [("networkx", 1), ("rich", 2)])
-def test_both_stores_order_alike(base: str, shards: int, elasticsearch: Server, tmp_path: Path) -> None:
-    changes = changes_of(base)
-    embedded = EmbeddedIndex(tmp_path / base, source=f"pkg:{base}")
-    with store_of(elasticsearch, elasticsearch_shards=shards) as store:
-        elastic = store.open(f"parity-{base}", source=f"pkg:{base}")
+def test_both_stores_order_alike(elasticsearch: Server, tmp_path: Path) -> None:
+    changes = changes_of("networkx")[::3]
+    embedded = EmbeddedIndex(tmp_path, source="pkg:networkx")
+    with store_of(elasticsearch) as store:
+        elastic = store.open("parity", source="pkg:networkx")
         for index in (embedded, elastic):
             index.apply(changes)
-            index.apply(changes[::40])
-            index.apply([FileRemoval(change.path) for change in changes[5::40]])
+            index.apply([*changes[::40], *(FileRemoval(change.path) for change in changes[5::40])])
         blocks = list(embedded.blocks())
         assert blocks == list(elastic.blocks())
-        rows = list(compare(embedded, elastic, queries_of(blocks, each=15)))
-    assert len(rows) * 15 >= 300
+        rows = list(compare(embedded, elastic, queries_of(blocks, each=5)))
+    assert len(rows) * 5 >= 100
     assert [f"{row.name}: {row.detail}" for row in rows if not row.ok] == []
 
 
@@ -358,7 +341,7 @@ def test_both_stores_forget_alike(elasticsearch: Server, tmp_path: Path) -> None
         for index in (embedded, elastic):
             index.apply(now.values())
         last = "lib/f00003.py"
-        for turn in range(13):
+        for turn in range(9):
             kind, path = rng.choice(("edit", "edit the last", "rename", "remove")), rng.choice(sorted(now))
             gone = [] if kind.startswith("edit") else [FileRemoval(path)]
             if gone:
@@ -371,13 +354,68 @@ def test_both_stores_forget_alike(elasticsearch: Server, tmp_path: Path) -> None
                 now[last] = file(last, *made)
             for index in (embedded, elastic):
                 index.apply([*gone, *([now[last]] if kind != "remove" else [])])
-            if turn in (6, 12):
-                blocks = list(embedded.blocks())
-                assert blocks == list(elastic.blocks())
-                rows = list(compare(embedded, elastic, queries_of(blocks, each=3, seed=turn)))
-                assert [f"{turn} {row.name}: {row.detail}" for row in rows if not row.ok] == []
+        blocks = list(embedded.blocks())
+        assert blocks == list(elastic.blocks())
+        rows = list(compare(embedded, elastic, queries_of(blocks, each=3)))
+    assert [f"{row.name}: {row.detail}" for row in rows if not row.ok] == []
 
 
 def test_options_are_kept_out_of_sight() -> None:
     shown = repr(StoreOptions(elasticsearch_password="secret", elasticsearch_api_key="secret"))
     assert "secret" not in shown
+
+
+REQUESTS = (
+    "convert currencies",
+    "List the orders of a customer. Create a customer account. Convert 40 euros into dollars.",
+    "A customer wants brown shoes, so look which can be ordered; then order them for the customer: type: TOOL AND x!",
+    "What is the weather like in the city of the customer, and which orders did the customer make there?",
+)
+
+
+def test_both_stores_answer_requests_alike(elasticsearch: Server, tmp_path: Path) -> None:
+    embedded = EmbeddedIndex(tmp_path / "shop", source="tools:shop.json")
+    with store_of(elasticsearch) as store:
+        elastic = store.open("requests-shop", source="tools:shop.json")
+        for index in (embedded, elastic):
+            index.apply(shop_tools())
+        for request in REQUESTS:
+            one, other = search(embedded, request), search(elastic, request)
+            assert len(one) > 0
+            assert [hit.name for hit in one] == [hit.name for hit in other]
+            assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other], rel=1e-4)
+
+
+SIZES = {"requests": 3, "comm": 1, "tiny": 2}
+"""Sources, and the shards of the index of each."""
+
+
+def test_both_stores_merge_alike(elasticsearch: Server, tmp_path: Path) -> None:
+    embedded: list[WritableIndex] = []
+    elastic: list[WritableIndex] = []
+    with ExitStack() as opening:
+        for base, shards in SIZES.items():
+            store = opening.enter_context(store_of(elasticsearch, elasticsearch_shards=shards))
+            embedded.append(EmbeddedIndex(tmp_path / base, source=base))
+            elastic.append(store.open(f"merged-{base}", source=base))
+            changes = changes_of(base) if base != "tiny" else [one("request", "tiny/a.py"), one("merge", "tiny/b.py")]
+            for index in (embedded[-1], elastic[-1]):
+                index.apply(changes)
+                index.apply([*changes[::7], FileRemoval(changes[-1].path)])
+        both, mixed = CombinedIndex(embedded), CombinedIndex([elastic[0], *embedded[1:]])
+        queries = queries_of(list(both.blocks()), each=1)
+        rows = [
+            *compare(both, CombinedIndex(elastic), queries),
+            *compare(both, mixed, {"one name": queries["one name"]}),
+        ]
+    assert [f"{row.name}: {row.detail}" for row in rows if not row.ok] == []
+
+
+def test_states_are_read_back_also_those_without_inodes() -> None:
+    files = {"a.py": FileEntry(FileState(1, 99, "d", 98, 97, "a"), {"FUNCTION": 2}, {"python": 2})}
+    [lines] = file_lines(files, files)
+    document = json.loads(lines.split(b"\n")[1])
+    [content] = [json.loads(text) for key, text in document.items() if key != ROLE]
+    assert read_files([content]) == files
+    without = {path: row[:5] for path, row in content.items()}
+    assert read_files([without])["a.py"].state == FileState(1, 99, "d")

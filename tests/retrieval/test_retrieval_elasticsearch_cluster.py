@@ -29,7 +29,35 @@ def master(cluster: Cluster, node: int) -> int:
     return int(cluster.request("GET", "_cat/master?format=json", node=node)[0]["node"].removeprefix("node"))
 
 
+def test_a_build_has_its_copies_from_the_first_document(cluster: Cluster) -> None:
+    with store_of(cluster, elasticsearch_replicas=2) as store:
+        index = store.open("copies", source="s")
+        seen: list[str] = []
+
+        def changes() -> Iterator[FileChange]:
+            for change in many(2)():
+                yield change
+                current = indexes(cluster, "copies")[-1]
+                rows = cluster.request("GET", f"_cat/shards/{current}?format=json&h=prirep,state")
+                seen.append(" ".join(sorted(row["state"] for row in rows)))
+
+        index.apply(changes())
+        assert seen == ["STARTED STARTED STARTED"] * 2
+        index.apply([one("more")])
+        assert index.search("*").total == 21
+
+
+def test_more_copies_than_nodes_are_not_waited_for(cluster: Cluster) -> None:
+    with store_of(cluster, elasticsearch_replicas=5) as store:
+        index = store.open("yellow", source="s")
+        index.apply([one("first")])
+        health = cluster.request("GET", "_cluster/health/codenav-yellow")
+        assert (health["status"], health["active_shards"]) == ("yellow", 3)
+        assert [hit.name for hit in index.search("*")] == ["first"]
+
+
 def test_a_node_is_killed_in_a_build_and_in_a_search(cluster: Cluster) -> None:
+    """The last test, since it leaves two nodes."""
     with store_of(cluster, elasticsearch_replicas=1, elasticsearch_shards=2) as store:
         index = store.open("three", source="s")
         index.apply([one("old")])
@@ -83,31 +111,3 @@ def test_a_node_is_killed_in_a_build_and_in_a_search(cluster: Cluster) -> None:
             thread.join()
         assert (failed, totals) == ([], {3_000})
         assert [hit.name for hit in fresh.search("new")] == ["new"]
-        cluster.restart(victim)
-
-
-def test_a_build_has_its_copies_from_the_first_document(cluster: Cluster) -> None:
-    with store_of(cluster, elasticsearch_replicas=2) as store:
-        index = store.open("copies", source="s")
-        seen: list[str] = []
-
-        def changes() -> Iterator[FileChange]:
-            for change in many(2)():
-                yield change
-                current = indexes(cluster, "copies")[-1]
-                rows = cluster.request("GET", f"_cat/shards/{current}?format=json&h=prirep,state")
-                seen.append(" ".join(sorted(row["state"] for row in rows)))
-
-        index.apply(changes())
-        assert seen == ["STARTED STARTED STARTED"] * 2
-        index.apply([one("more")])
-        assert index.search("*").total == 21
-
-
-def test_more_copies_than_nodes_are_not_waited_for(cluster: Cluster) -> None:
-    with store_of(cluster, elasticsearch_replicas=5) as store:
-        index = store.open("yellow", source="s")
-        index.apply([one("first")])
-        health = cluster.request("GET", "_cluster/health/codenav-yellow")
-        assert (health["status"], health["active_shards"]) == ("yellow", 3)
-        assert [hit.name for hit in index.search("*")] == ["first"]

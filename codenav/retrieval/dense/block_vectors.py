@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,20 +54,26 @@ _LONG = 5.0
 """Seconds of encoding after which a line says how long it will take."""
 
 
-class BlockVectors:
-    """The vectors of blocks, with what ranking needs of each."""
+class Facts(NamedTuple):
+    """The facts of a block that ranking needs."""
 
-    def __init__(
-        self, ids: Sequence[str], kinds: Sequence[BlockKind], paths: Sequence[str], names: Sequence[str],
-        worths: Floats, vectors: Floats,
-    ) -> None:  # fmt: skip
-        self.ids, self.kinds, self.paths = list(ids), list(kinds), list(paths)
-        self.names = list(names)
-        """Of callables the names as by `traces.callable_name`; empty for other blocks."""
-        self.worths, self.vectors = worths, vectors
+    id: str
+    kind: BlockKind
+    path: str
+    name: str
+    """Of a callable its name as by `traces.callable_name`; empty for another block."""
+    worth: float
+
+
+class BlockVectors:
+    """The vectors of blocks, a row for each, with their facts."""
+
+    def __init__(self, blocks: Sequence[Facts], vectors: Floats) -> None:
+        self.blocks, self.vectors = list(blocks), vectors
+        self.worths: Floats = np.array([block.worth for block in blocks], dtype=np.float32)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.blocks)
 
     @classmethod
     def joined(cls, parts: Sequence[BlockVectors]) -> BlockVectors:
@@ -74,14 +81,7 @@ class BlockVectors:
         parts = [part for part in parts if len(part)] or parts[:1]
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            [id for part in parts for id in part.ids],
-            [kind for part in parts for kind in part.kinds],
-            [path for part in parts for path in part.paths],
-            [name for part in parts for name in part.names],
-            np.concatenate([part.worths for part in parts]),
-            np.concatenate([part.vectors for part in parts]),
-        )
+        return cls([block for part in parts for block in part.blocks], np.concatenate([part.vectors for part in parts]))
 
     @classmethod
     def of(
@@ -126,7 +126,7 @@ class BlockVectors:
             try:
                 made.grow(index, encoder, tell)
             except BaseException:
-                if made.new and not (kept and len(made.ids) < len(kept[1])):
+                if made.new and not (kept and len(made.blocks) < len(kept[1])):
                     keep("")
                 raise
             keep(state)
@@ -140,16 +140,15 @@ class _Growing:
         """`kept` are vectors of some of its blocks."""
         self._kept, self._dimensions = kept, dimensions
         self._none: Floats = np.zeros((0, dimensions), dtype=np.float32)
-        self._known = {id: row for row, id in enumerate(kept.ids)} if kept else {}
-        self.ids, self._kinds, self._paths, self._names = list[str](), list[BlockKind](), list[str](), list[str]()
-        self._worths, self._rows = list[float](), list[Floats]()
+        self._known = {block.id: row for row, block in enumerate(kept.blocks)} if kept else {}
+        self.blocks, self._rows = list[Facts](), list[Floats]()
         self.new = 0
         """Blocks that were encoded."""
 
     def grow(self, index: Index, encoder: Encoder, tell: Callable[[str], None]) -> None:
         """Add all blocks; those that are not known are encoded."""
         wanted = (block for block in index.blocks() if block.kind in KINDS)
-        began, told = time.monotonic(), False
+        began, announced = time.monotonic(), False
         while blocks := list(islice(wanted, _BATCH)):
             new = [block for block in blocks if block.id not in self._known]
             vectors = encoder.encode([text_of(block) for block in new]) if new else self._none
@@ -158,30 +157,26 @@ class _Growing:
             made = iter(vectors)
             for block in blocks:
                 row = self._known.get(block.id)
-                self._worths.append(documents.worth(block))
                 self._rows.append(next(made) if row is None or self._kept is None else self._kept.vectors[row])
-                self.ids.append(block.id)
-                self._kinds.append(block.kind)
-                self._paths.append(block.path)
-                self._names.append(callable_name(block))
+                facts = Facts(block.id, block.kind, block.path, callable_name(block), documents.worth(block))
+                self.blocks.append(facts)
             self.new += len(new)
             spent = time.monotonic() - began
-            if told or spent <= _LONG:
+            if announced or spent <= _LONG:
                 continue
-            left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.ids)
+            left = sum(count for kind, count in index.stats().kinds.items() if kind in KINDS) - len(self.blocks)
             if left > 0:
-                told = True
-                minutes = math.ceil(left * spent / len(self.ids) / 60)
+                announced = True
+                minutes = math.ceil(left * spent / len(self.blocks) / 60)
                 tell(
                     f"blocks are encoded before the first search with this encoder: {left:,} left, about {minutes} min"
                 )
 
     def vectors(self) -> BlockVectors:
         """The vectors that there are so far."""
-        whole = len(self._names)
+        whole = len(self.blocks)
         vectors: Floats = np.array(self._rows[:whole], dtype=np.float32).reshape(whole, self._dimensions)
-        worths: Floats = np.array(self._worths[:whole], dtype=np.float32)
-        return BlockVectors(self.ids[:whole], self._kinds[:whole], self._paths[:whole], self._names, worths, vectors)
+        return BlockVectors(self.blocks, vectors)
 
 
 def _read(path: Path, encoder: str, dimensions: int) -> tuple[str, BlockVectors] | None:
@@ -191,27 +186,30 @@ def _read(path: Path, encoder: str, dimensions: int) -> tuple[str, BlockVectors]
             head = json.loads(file["head"].tobytes())
             if head["format"] != FORMAT or head["encoder"] != encoder:
                 return None
-            vectors, worths = file["vectors"].astype(np.float32), file["worths"]
-            kinds = [KINDS[place] for place in file["kinds"]]
-        sizes = {len(head["ids"]), len(kinds), len(head["paths"]), len(head["names"]), len(worths), len(vectors)}
-        if len(sizes) > 1 or vectors.shape[1:] != (dimensions,) or not np.isfinite(vectors).all():
+            vectors = file["vectors"].astype(np.float32)
+            columns = head["ids"], file["kinds"], head["paths"], head["names"], file["worths"].tolist()
+        blocks = [
+            Facts(id, KINDS[kind], path, name, worth) for id, kind, path, name, worth in zip(*columns, strict=True)
+        ]
+        if vectors.shape != (len(blocks), dimensions) or not np.isfinite(vectors).all():
             return None
-        return head["state"], BlockVectors(head["ids"], kinds, head["paths"], head["names"], worths, vectors)
+        return head["state"], BlockVectors(blocks, vectors)
     except Exception:
         # numpy and zipfile raise whatever a broken file makes them raise.
         return None
 
 
 def _write(path: Path, made: BlockVectors, encoder: str, state: str) -> None:
+    blocks = made.blocks
     head = {
-        "format": FORMAT, "encoder": encoder, "state": state,
-        "ids": made.ids, "paths": made.paths, "names": made.names,
+        "format": FORMAT, "encoder": encoder, "state": state, "ids": [block.id for block in blocks],
+        "paths": [block.path for block in blocks], "names": [block.name for block in blocks],
     }  # fmt: skip
     file = io.BytesIO()
     np.savez(
         file,
         head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
-        kinds=np.array([KINDS.index(kind) for kind in made.kinds], dtype=np.uint8),
+        kinds=np.array([KINDS.index(block.kind) for block in blocks], dtype=np.uint8),
         worths=made.worths,
         vectors=made.vectors.astype(np.float16),
     )

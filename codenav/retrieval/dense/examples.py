@@ -67,10 +67,10 @@ def check(parts: Sequence[Examples], left_out: str = "") -> None:
         )
     found = sum(len(part.requests) for part in parts)
     if found < FEWEST:
-        told = f"{found or 'no'} request{'s'[: found != 1]}"
+        number = f"{found or 'no'} request{'s'[: found != 1]}"
         raise UsageError(
             f"training needs at least {FEWEST} requests that known callables answered, and there "
-            f"{'is' if found == 1 else 'are'} {told}{left_out and f'; left out: {left_out}'}",
+            f"{'is' if found == 1 else 'are'} {number}{left_out and f'; left out: {left_out}'}",
             hint="run more episodes, or train --from docstrings",
         )
     if len({(at, place) for at, part in enumerate(parts) for places in part.gold for place in places}) < 2:

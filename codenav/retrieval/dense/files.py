@@ -112,7 +112,7 @@ def read(folder: str | Path) -> Retriever:
             f"{folder} holds no retriever: {DESCRIPTION} is missing", hint="one that codenav train-retriever wrote"
         )
     described = _described(folder)
-    data = {name: _checked(folder / name, told) for name, told in described["files"].items()}
+    data = {name: _checked(folder / name, entry) for name, entry in described["files"].items()}
     try:
         names = data[TOKENS].decode().split("\n")[:-1]
         vectors = np.load(io.BytesIO(data[VECTORS]), allow_pickle=False)
@@ -147,19 +147,19 @@ def _described(folder: Path) -> dict[str, Any]:
         )
     if found.get("base") != base() or found.get("dimensions") != DIMENSIONS:
         raise Unavailable(f"{folder} was trained from other vectors of words than this codenav has", hint=AGAIN)
-    told = found.get("files")
+    entries = found.get("files")
     try:
         if found.get("weights") is not None:
             Weights.read(found["weights"])
     except ValueError as error:
         raise Unavailable(f"{path} lacks weights or files", hint=AGAIN) from error
-    if not isinstance(told, dict) or not {TOKENS, VECTORS} <= set(told) <= {TOKENS, VECTORS, MEMORY}:
+    if not isinstance(entries, dict) or not {TOKENS, VECTORS} <= set(entries) <= {TOKENS, VECTORS, MEMORY}:
         raise Unavailable(f"{path} lacks weights or files", hint=AGAIN)
     return found
 
 
-def _checked(path: Path, told: Any) -> bytes:
-    wanted, hashed = (told.get("bytes"), told.get("blake2b")) if isinstance(told, dict) else (None, None)
+def _checked(path: Path, entry: Any) -> bytes:
+    wanted, hashed = (entry.get("bytes"), entry.get("blake2b")) if isinstance(entry, dict) else (None, None)
     try:
         # Not read if it is of another size: it may be huge, or a pipe.
         size = path.stat().st_size

@@ -40,18 +40,18 @@ class Weights:
         return cls(*(round(float(value) / most, 4) for value in fitted))
 
     @classmethod
-    def read(cls, told: Any) -> Weights:
+    def read(cls, shares: Any) -> Weights:
         """The weights in a JSON document.
 
         Raises:
             ValueError: it has other keys or values.
         """
         known = {field.name for field in fields(cls)}
-        if not isinstance(told, dict) or set(told) != known:
+        if not isinstance(shares, dict) or set(shares) != known:
             raise ValueError("other keys than those of weights")
-        if not all(type(value) in (int, float) and 0 <= value < 1e6 for value in told.values()):
+        if not all(type(value) in (int, float) and 0 <= value < 1e6 for value in shares.values()):
             raise ValueError("weights that are no numbers from 0")
-        return cls(**told)
+        return cls(**shares)
 
     def sum(self, features: Scores) -> Scores:
         """The scores of callables from their features, the last axis of `features`."""

@@ -111,8 +111,8 @@ def check_better(before: Mapping[str, float], after: Mapping[str, float], held_o
         NoBetter: it does not.
     """
     if sum(after[name] for name in JUDGED) <= sum(before[name] for name in JUDGED):
-        told = ", ".join(f"{name} {before[name]} before and {after[name]} after" for name in JUDGED)
-        raise NoBetter(f"training does not help on {held_out} held-out requests ({told}): nothing is written")
+        compared = ", ".join(f"{name} {before[name]} before and {after[name]} after" for name in JUDGED)
+        raise NoBetter(f"training does not help on {held_out} held-out requests ({compared}): nothing is written")
 
 
 def _share(progress: Callable[[float], None], number: int, rounds: int) -> Callable[[float], None]:

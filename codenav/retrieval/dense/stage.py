@@ -109,11 +109,11 @@ class DenseIndex:
         with self._lock:
             if self._loaded is None:
                 loaded = self._load(len(vector))
-                self._places = {id: place for place, id in enumerate(loaded.ids)}
+                self._places = {block.id: place for place, block in enumerate(loaded.blocks)}
                 by_name: dict[str, list[int]] = {}
-                for place, name in enumerate(loaded.names):
-                    if name:
-                        by_name.setdefault(name, []).append(place)
+                for place, block in enumerate(loaded.blocks):
+                    if block.name:
+                        by_name.setdefault(block.name, []).append(place)
                 names = self._memory.names if self._memory else ()
                 self._remembered = [(column, by_name[name]) for column, name in enumerate(names) if name in by_name]
                 if self._memory and not self._remembered:
@@ -152,9 +152,11 @@ class DenseIndex:
         for place in np.argsort(-brought, kind="stable")[: 2 * CANDIDATES]:
             if brought[place] <= 0 or len(hits) >= len(found.hits) - kept + CANDIDATES:
                 break
-            if blocks.ids[place] in first or (kinds is not None and blocks.kinds[place] not in kinds):
+            block = blocks.blocks[place]
+            if block.id in first or (kinds is not None and block.kind not in kinds):
                 continue
-            hits.append(self._hit(blocks, int(place)))
+            load = partial(self._block, block.id)
+            hits.append(Hit(block.id, kind=block.kind, path=block.path, score=0.0, why=MEANING, load=load))
             shares.append((0.0, float(cosines[place]), float(remembered[place])))
         table = np.array(shares, dtype=np.float32).reshape(-1, 3)
         totals = weights.sum(np.maximum(table, 0))
@@ -167,12 +169,6 @@ class DenseIndex:
                 hit.moved = Moved(old[id(hit)], _votes(weights, cosine, memory))
         ranked = [*found.hits[:kept], *(hits[at] for at in order)]
         return replace(found, hits=ranked[:limit], total=found.total + len(hits) + kept - len(found.hits))
-
-    def _hit(self, blocks: BlockVectors, place: int) -> Hit:
-        id = blocks.ids[place]
-        return Hit(
-            id, kind=blocks.kinds[place], path=blocks.paths[place], score=0.0, why=MEANING, load=lambda: self._block(id)
-        )
 
     def _block(self, id: str) -> CodeBlock:
         block = self.index.get(id)

@@ -154,17 +154,17 @@ def _step(part: Prepared, requests: Places, rows: Floats, squares: Floats, drawi
     """Move the rows of a batch."""
     candidates = _candidates(part, requests, drawing)
     gold = np.array([[place in part.answered[at] for place in candidates] for at in requests], dtype=np.float32)
-    asked, told = Bag([part.requests[at] for at in requests]), Bag([part.texts[at] for at in candidates])
-    _, gradients = loss(asked, told, gold, rows)
+    asked, answers = Bag([part.requests[at] for at in requests]), Bag([part.texts[at] for at in candidates])
+    _, gradients = loss(asked, answers, gold, rows)
     for places, grown in gradients:
         squares[places] += np.einsum("ij,ij->i", grown, grown)
         rows[places] -= RATE * grown / np.sqrt(squares[places] + 1e-10)[:, None]
 
 
-def loss(asked: Bag, told: Bag, gold: Floats, rows: Floats) -> tuple[float, list[tuple[Places, Floats]]]:
+def loss(asked: Bag, answers: Bag, gold: Floats, rows: Floats) -> tuple[float, list[tuple[Places, Floats]]]:
     """The mean loss of requests, and the gradients of the rows; `gold` is 1 where a text answered a request."""
     queries, query_lengths = unit(asked.sums(rows))
-    texts, text_lengths = unit(told.sums(rows))
+    texts, text_lengths = unit(answers.sums(rows))
     scores = queries @ texts.T / TEMPERATURE
     shares = np.exp(scores - scores.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
@@ -179,7 +179,7 @@ def loss(asked: Bag, told: Bag, gold: Floats, rows: Floats) -> tuple[float, list
         # The gradient of a sum of length 1 has no part along the sum.
         grown.append((slope - mine * np.einsum("ij,ij->i", slope, mine)[:, None]) / lengths)
     value = float(-(wanted * np.log(shares + 1e-30)).sum() / len(queries))
-    return value, _joined(asked, asked.counts.T @ grown[0], told, told.counts.T @ grown[1])
+    return value, _joined(asked, asked.counts.T @ grown[0], answers, answers.counts.T @ grown[1])
 
 
 def _candidates(part: Prepared, requests: Places, drawing: np.random.Generator) -> list[int]:
@@ -208,11 +208,11 @@ class Bag:
         return found
 
 
-def _joined(asked: Bag, of_asked: Floats, told: Bag, of_told: Floats) -> list[tuple[Places, Floats]]:
+def _joined(asked: Bag, of_asked: Floats, answers: Bag, of_answers: Floats) -> list[tuple[Places, Floats]]:
     """The gradients by row, of a row that both have their sum; the row of unknown words never moves."""
-    _, mine, theirs = np.intersect1d(asked.places, told.places, assume_unique=True, return_indices=True)
-    of_told[theirs] += of_asked[mine]
+    _, mine, theirs = np.intersect1d(asked.places, answers.places, assume_unique=True, return_indices=True)
+    of_answers[theirs] += of_asked[mine]
     alone = np.ones(len(asked.places), dtype=bool)
     alone[mine] = False
-    both = ((asked.places[alone], of_asked[alone]), (told.places, of_told))
+    both = ((asked.places[alone], of_asked[alone]), (answers.places, of_answers))
     return [(places[places > 0], grown[places > 0]) for places, grown in both]

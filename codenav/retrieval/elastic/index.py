@@ -11,11 +11,12 @@ from typing import TypeVar
 from codenav.core.blocks import BlockKind, Change, CodeBlock, FileState, Frequencies, IndexStats, SearchResult
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import planning, reranking
+from codenav.retrieval.builds import FileEntry
 from codenav.retrieval.combined import scaled
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
-from codenav.retrieval.elastic.lines import FileEntry, pack
+from codenav.retrieval.elastic.lines import pack
 from codenav.retrieval.elastic.locks import Lock
 from codenav.retrieval.elastic.reader import FIRST_TEXTS, IndexReplaced, Reader
 
@@ -82,7 +83,7 @@ class ElasticsearchIndex:
                 if frequencies:
                     what = scaled(what, reader.frequencies(asked.terms), frequencies)
                 found = reader.search(what, count, described=asked.described)
-                return reader.hits(found, asked.read.tree, self._texts, first=first), found.total, found.told
+                return reader.hits(found, asked.read.tree, self._texts, first=first), found.total, found.notes
 
             return self._read(ask, reranking.NONE)
 

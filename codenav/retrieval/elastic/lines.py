@@ -7,21 +7,19 @@ spread over `BUCKETS` documents.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, FileState, IndexStats, Packed
+from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, IndexStats, Packed
 from codenav.retrieval import analysis, documents
+from codenav.retrieval.builds import FileEntry
 
 BLOCK, WORTH, PRIOR, FIRST, LAST = "block", "worth", "prior", "first_line", "last_line"
 """Our own fields besides those of `documents`: the whole block, the factors of its score, its lines."""
@@ -120,38 +118,6 @@ BUCKETS = 256
 _SKIPS_EACH = 2_000
 
 
-@dataclass(frozen=True)
-class FileEntry:
-    """A file of the index."""
-
-    state: FileState
-    kinds: Mapping[str, int]
-    languages: Mapping[str, int]
-
-    @property
-    def blocks(self) -> int:
-        """The number of its blocks."""
-        return sum(self.kinds.values())
-
-
-def summed(files: Iterable[FileEntry], stats: IndexStats) -> IndexStats:
-    """The statistics with the counts of these files."""
-    kinds: Counter[str] = Counter()
-    languages: Counter[str] = Counter()
-    count = 0
-    for entry in files:
-        kinds.update(entry.kinds)
-        languages.update(entry.languages)
-        count += 1
-    return dataclasses.replace(
-        stats,
-        files=count,
-        blocks=sum(kinds.values()),
-        kinds=dict(sorted(kinds.items())),
-        languages=dict(sorted(languages.items())),
-    )
-
-
 def header_lines(stats: IndexStats) -> bytes:
     """The lines for the bulk interface that write the statistics, apart from what was left out."""
     return _document(HEADER, {**vars(stats), "skipped": len(stats.skipped)})
@@ -172,11 +138,7 @@ def file_lines(files: Mapping[str, FileEntry], gone: Iterable[str]) -> Iterator[
     """The lines that write the states of all files, and remove the documents that only `gone` files had."""
     filled: dict[int, dict[str, Any]] = {bucket(path): {} for path in (*files, *gone)}
     for path, entry in files.items():
-        state = entry.state
-        filled[bucket(path)][path] = [
-            state.size, state.mtime_ns, state.digest, dict(entry.kinds), dict(entry.languages),
-            state.ctime_ns, state.inode, state.module, state.public,
-        ]  # fmt: skip
+        filled[bucket(path)][path] = entry.to_row()
     for number, content in sorted(filled.items()):
         if content:
             yield _document(f"{FILES}.{number}", content)
@@ -203,11 +165,7 @@ def read_stats(header: Any, skips: Iterable[Any]) -> IndexStats:
 
 def read_files(parts: Iterable[Any]) -> dict[str, FileEntry]:
     """The files, read from their documents. Raises as `read_stats`."""
-    return {
-        path: FileEntry(FileState(size, mtime, digest, *more), kinds, languages)
-        for part in parts
-        for path, (size, mtime, digest, kinds, languages, *more) in part.items()
-    }
+    return {path: FileEntry.of_row(row) for part in parts for path, row in part.items()}
 
 
 def _document(name: str, content: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
+from codenav.retrieval.builds import FileEntry
 from codenav.retrieval.elastic import faults, lines, queries, schema, statistics
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
@@ -60,7 +61,7 @@ class Ranking:
     rows: Sequence[Row]
     """Best first."""
     total: int
-    told: Sequence[str] = field(default=())
+    notes: Sequence[str] = field(default=())
     """Notes on what could not be looked for, one sentence each."""
 
 
@@ -98,7 +99,7 @@ class Reader:
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise self._damaged() from error
 
-    def files(self) -> dict[str, lines.FileEntry]:
+    def files(self) -> dict[str, FileEntry]:
         """The files of the index as it remembers them. Raises as `stats`."""
         try:
             return lines.read_files(self._state_parts([lines.FILES]))
@@ -113,7 +114,7 @@ class Reader:
         Raises:
             IndexReplaced: the index has been replaced.
         """
-        told: list[str] = []
+        notes: list[str] = []
         refused: frozenset[str] = frozenset()
         wanted = limit + NEAR_TIES if limit > 0 else 0
         while True:
@@ -127,18 +128,18 @@ class Reader:
                 wrong = frozenset(self._refused(what)) - refused
                 if not wrong:
                     what = _fewer(what, error)
-                    told = [
-                        *(text for text in told if not text.startswith(_TOO_MANY)),
+                    notes = [
+                        *(text for text in notes if not text.startswith(_TOO_MANY)),
                         f"{_TOO_MANY} {_count(what)} of them were used",
                     ]
                 refused |= wrong
-                told += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
+                notes += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
         rows, total = self._rest(query, answer, wanted)
         if any(row.id is None for row in rows):
             # Ids made elsewhere stand only in the blocks.
             whole = self._page(query, min(wanted, schema.WINDOW), source=True)
             rows, total = self._rest(query, whole, wanted, source=True)
-        return Ranking(settled(rows)[: max(limit, 0)], total, tuple(told))
+        return Ranking(settled(rows)[: max(limit, 0)], total, tuple(notes))
 
     def check(self) -> None:
         """Check that the index is still there. Raises as `load`."""

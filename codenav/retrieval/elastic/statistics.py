@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from codenav.core.blocks import Frequencies
-from codenav.retrieval import merges
+from codenav.retrieval import builds
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.faults import part
 
@@ -28,11 +28,11 @@ def frequencies(ask: Callable[..., dict[str, Any]], shards: int, terms: Sequence
     blocks, words, counts = Counter[str](), Counter[str](), dict.fromkeys(terms, 0)
     for shard in range(shards if document else 0):
         answer = ask(doc=document, preference=f"_shards:{shard}", **wanted)
-        for field, told in part(answer, "term_vectors").items():
-            blocks[field] += told["field_statistics"]["doc_count"]
-            words[field] += told["field_statistics"]["sum_ttf"]
+        for field, vector in part(answer, "term_vectors").items():
+            blocks[field] += vector["field_statistics"]["doc_count"]
+            words[field] += vector["field_statistics"]["sum_ttf"]
             for token in texts[field]:
-                counts[field, token] += told["terms"].get(token, {}).get("doc_freq", 0)
+                counts[field, token] += vector["terms"].get(token, {}).get("doc_freq", 0)
     lengths = {field: words[field] / count for field, count in blocks.items() if count}
     return Frequencies(max(blocks.values(), default=0), counts, lengths)
 
@@ -47,12 +47,12 @@ def settle(connection: Connection, index: str, *, blocks: int, first: bool) -> N
     connection.write(lambda es: es.indices.refresh(index=index))
     answer = connection.write(lambda es: es.indices.segments(index=index, filter_path=_SIZES))
     shards = list(_shards(answer))
-    if _deleted(connection, index, blocks, len(shards)) > merges.MAX_DELETED:
+    if _deleted(connection, index, blocks, len(shards)) > builds.MAX_DELETED:
         # Not `only_expunge_deletes`: that keeps, for seconds after a write, what a copy might still ask for.
         _merge(connection, index, 1)
     elif first and blocks < LARGE:
         _merge(connection, index, 1)
-    elif blocks < LARGE and any(map(merges.crowded, _blocks(shards, blocks))):
+    elif blocks < LARGE and any(map(builds.crowded, _blocks(shards, blocks))):
         # The smallest ones are merged first, so the segment of the first build stays.
         _merge(connection, index, 2)
 

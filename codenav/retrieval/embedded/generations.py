@@ -15,17 +15,17 @@ import json
 import os
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codenav.core.blocks import FileSkip, FileState, IndexStats
+from codenav.core.blocks import FileSkip, IndexStats
 from codenav.core.errors import IndexUnavailable, StorageFull
 from codenav.core.system import locks
 from codenav.core.system.atomic_files import write_whole
+from codenav.retrieval.builds import FileEntry, summed
 
 FORMAT = 12
 """Version of manifest and schema; an index with another version counts as absent."""
@@ -37,17 +37,6 @@ _FULL = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST,
     errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO, errno.ESTALE,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class FileEntry:
-    """A file in the index."""
-
-    number: int
-    """The number of the path in the engine, a new one whenever the file is written; never reused."""
-    state: FileState
-    kinds: Mapping[str, int]
-    languages: Mapping[str, int]
 
 
 @dataclass
@@ -70,42 +59,15 @@ class Manifest:
 
     def stats(self) -> IndexStats:
         """The statistics shown to users."""
-        kinds: Counter[str] = Counter()
-        languages: Counter[str] = Counter()
-        for entry in self.files.values():
-            kinds.update(entry.kinds)
-            languages.update(entry.languages)
-        return IndexStats(
-            source=self.source,
-            store="embedded",
-            files=len(self.files),
-            blocks=sum(kinds.values()),
-            kinds=dict(sorted(kinds.items())),
-            languages=dict(sorted(languages.items())),
-            versions=self.versions,
-            built=self.built,
-            skipped=tuple(self.skipped),
-            reused_files=self.reused,
-            seconds=self.seconds,
-        )
+        whole = IndexStats(
+            self.source, "embedded", versions=self.versions, built=self.built, skipped=tuple(self.skipped),
+            reused_files=self.reused, seconds=self.seconds,
+        )  # fmt: skip
+        return summed(self.files.values(), whole)
 
     def to_json(self) -> str:
         """The content of `manifest.json`."""
-        files = {
-            path: [
-                entry.number,
-                entry.state.size,
-                entry.state.mtime_ns,
-                entry.state.digest,
-                entry.kinds,
-                entry.languages,
-                entry.state.ctime_ns,
-                entry.state.inode,
-                entry.state.module,
-                entry.state.public,
-            ]
-            for path, entry in self.files.items()
-        }
+        files = {path: [entry.number, *entry.to_row()] for path, entry in self.files.items()}
         data = {**vars(self), "format": FORMAT, "files": files, "skipped": [[s.path, s.reason] for s in self.skipped]}
         return json.dumps(data, separators=(",", ":"))
 
@@ -120,10 +82,7 @@ class Manifest:
             data: dict[str, Any] = json.loads(text)
             if data.pop("format") != FORMAT:
                 raise Unusable("it was made by another version of codenav")
-            files = {
-                path: FileEntry(number, FileState(size, mtime, digest, *more), kinds, languages)
-                for path, (number, size, mtime, digest, kinds, languages, *more) in data.pop("files").items()
-            }
+            files = {path: FileEntry.of_row(row, number) for path, (number, *row) in data.pop("files").items()}
             skipped = [FileSkip(path, reason) for path, reason in data.pop("skipped")]
             return cls(**data, files=files, skipped=skipped)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -24,10 +24,11 @@ from codenav.core.blocks import (
     SearchResult,
 )
 from codenav.core.errors import IndexUnavailable
-from codenav.retrieval import merges, planning, reranking
+from codenav.retrieval import builds, planning, reranking
+from codenav.retrieval.builds import FileEntry
 from codenav.retrieval.combined import scaled
 from codenav.retrieval.embedded import engine, generations, rows
-from codenav.retrieval.embedded.generations import FileEntry, Manifest
+from codenav.retrieval.embedded.generations import Manifest
 
 
 class EmbeddedIndex:
@@ -84,10 +85,10 @@ class EmbeddedIndex:
             if frequencies:
                 what = scaled(what, reader.frequencies(asked.terms), frequencies)
             ranking = reader.search(what, count, described=asked.described)
-            told = [f"the pattern {it[:60]} is too big for this index and matched nothing" for it in ranking.refused]
-            return reader.hits(ranking.found, asked.read.tree), ranking.total, told
+            notes = [f"the pattern {it[:60]} is too big for this index and matched nothing" for it in ranking.refused]
+            return reader.hits(ranking.found, asked.read.tree), ranking.total, notes
 
-        with damage_told(self.folder):
+        with translated_damage(self.folder):
             return reranking.search_result(query, asked, limit, near=self._near, find=find)
 
     def frequencies(self, query: str) -> Frequencies:
@@ -95,7 +96,7 @@ class EmbeddedIndex:
         reader = self._open()
         if reader is None:
             return Frequencies(0, {}, {})
-        with damage_told(self.folder):
+        with translated_damage(self.folder):
             return reader.frequencies(planning.understood(query, near=self._near).terms)
 
     def get(self, id: str) -> CodeBlock | None:
@@ -105,7 +106,7 @@ class EmbeddedIndex:
             IndexUnavailable: the index was closed, or its files are damaged.
         """
         reader = self._open()
-        with damage_told(self.folder):
+        with translated_damage(self.folder):
             return reader.find(id) if reader else None
 
     def blocks(self) -> Iterator[CodeBlock]:
@@ -115,7 +116,7 @@ class EmbeddedIndex:
             IndexUnavailable: the index was closed, or its files are damaged.
         """
         reader = self._open()
-        with damage_told(self.folder):
+        with translated_damage(self.folder):
             yield from reader.blocks() if reader else ()
 
     def stats(self) -> IndexStats:
@@ -246,7 +247,7 @@ class _Build:
             writer.remove(known.number)
         with generations.storing():
             writer.add(packed.content, file=number)
-        self.manifest.files[change.path] = FileEntry(number, change.state, packed.kinds, packed.languages)
+        self.manifest.files[change.path] = FileEntry(change.state, packed.kinds, packed.languages, number)
         self.parsed.add(change.path)
 
     def _write(self) -> engine.Writer:
@@ -283,8 +284,8 @@ class _Build:
         """Drop deleted blocks when it is time for that, by writing again what is left."""
         manifest = self.manifest
         sizes, deleted = engine.sizes(self.place)
-        anew = deleted > merges.MAX_DELETED * (sum(sizes) + deleted)
-        if anew or merges.crowded(sizes):
+        anew = deleted > builds.MAX_DELETED * (sum(sizes) + deleted)
+        if anew or builds.crowded(sizes):
             first = 0 if anew else manifest.first_build
             again = {entry.number: path for path, entry in manifest.files.items() if entry.number >= first}
             reader = engine.Reader(self.place, again)
@@ -314,7 +315,7 @@ def damaged(folder: Path, error: BaseException) -> IndexUnavailable:
 
 
 @contextlib.contextmanager
-def damage_told(folder: Path) -> Iterator[None]:
+def translated_damage(folder: Path) -> Iterator[None]:
     """Raise IndexUnavailable for any error of the engine while reading: its files are damaged.
 
     Raises:

@@ -66,8 +66,8 @@ class ModelDirectory:
             sizes.append(_json(model / "sentence_bert_config.json", dict).get("max_seq_length"))
         prompts: Mapping[str, Any] = {}
         if (folder / "config_sentence_transformers.json").is_file():
-            told = _json(folder / "config_sentence_transformers.json", dict).get("prompts")
-            prompts = told if isinstance(told, dict) else {}
+            listed = _json(folder / "config_sentence_transformers.json", dict).get("prompts")
+            prompts = listed if isinstance(listed, dict) else {}
         return cls(
             folder, model, config, _pooling(folder / kinds[1][1] / "config.json"),
             min((size for size in sizes if isinstance(size, int) and size > 2), default=512),
@@ -118,9 +118,9 @@ def _pooling(path: Path) -> str:
     short = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
     named = [short.get(mode, mode) for mode in modes]
     if len(named) != 1 or named[0] not in POOLINGS:
-        told = ", ".join(named) or str(config.get("pooling_mode", "none"))
+        pooled = ", ".join(named) or str(config.get("pooling_mode", "none"))
         raise Unavailable(
-            f"{path.parent} pools by {told}: codenav knows {', '.join(POOLINGS)}, one of them", hint=AGAIN
+            f"{path.parent} pools by {pooled}: codenav knows {', '.join(POOLINGS)}, one of them", hint=AGAIN
         )
     return named[0]
 

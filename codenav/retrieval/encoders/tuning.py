@@ -162,11 +162,11 @@ class _Tuner:
 
     def write(self, out: Path, described: Mapping[str, Any]) -> None:
         """Write the whole directory, or nothing."""
-        told = {"base": self._directory.folder.name, "digest": self._directory.digest(), **described}
+        description = {"base": self._directory.folder.name, "digest": self._directory.digest(), **described}
         try:
             with whole_folder(out) as beside:
                 _copied(self._directory, beside)
-                (beside / DESCRIPTION).write_text(json.dumps(told, indent=2) + "\n")
+                (beside / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n")
                 model = beside / self._directory.model.relative_to(self._directory.folder)
                 write_weights(model / WEIGHTS, self.bert.weights)
                 (model / ONNX[0]).parent.mkdir(exist_ok=True)

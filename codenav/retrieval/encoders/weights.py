@@ -63,10 +63,10 @@ def write_weights(path: Path, weights: Weights) -> None:
     for name, array in weights.items():
         header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [place, place + array.nbytes]}
         place += array.nbytes
-    told = json.dumps(header).encode()
-    told += b" " * (-len(told) % 8)
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
     with open(path, "wb") as file:
-        file.write(len(told).to_bytes(8, "little") + told)
+        file.write(len(head).to_bytes(8, "little") + head)
         for array in weights.values():
             file.write(array.astype("<f4").tobytes())
 

@@ -42,26 +42,26 @@ _PROSE = re.compile(r"[\w\s.,'?!-]+")
 
 def cleaned(text: str) -> tuple[str, list[str]]:
     """Return the text to parse, and the repairs that change its meaning."""
-    told: list[str] = []
+    notes: list[str] = []
     plain, fences = _FENCE.subn(" ", normal(text))
     if "`" in plain:
-        told.append("backticks were left out")
+        notes.append("backticks were left out")
     elif fences:
-        told.append("a Markdown fence was left out")
+        notes.append("a Markdown fence was left out")
     plain = _TRIPLE.sub(r"\1", plain.translate(_QUOTES))
     plain, tags = _TAGS.subn(" ", plain)
     if tags:
-        told.append("tags around the query were left out")
+        notes.append("tags around the query were left out")
     bullet = _BULLET.match(plain)
     if bullet:
         plain = plain[bullet.end() :]
-        told.append("a list bullet was left out")
+        notes.append("a list bullet was left out")
     plain, flags = _FLAGS.subn("", plain)
     if flags:
-        told.append("the flags of a regular expression were left out: case never counts")
-    plain = _json(plain, told)
-    plain = _unquoted(plain, told)
-    return _question(plain, told), told
+        notes.append("the flags of a regular expression were left out: case never counts")
+    plain = _json(plain, notes)
+    plain = _unquoted(plain, notes)
+    return _question(plain, notes), notes
 
 
 def normal(text: str) -> str:
@@ -73,7 +73,7 @@ def normal(text: str) -> str:
     return text
 
 
-def _json(text: str, told: list[str]) -> str:
+def _json(text: str, notes: list[str]) -> str:
     """Turn a JSON object whose keys are fields into a query: `{"type": "FUNCTION", "text": "resize"}`."""
     inner = text.strip()
     if len(inner) > 4000 or not (inner.startswith("{") and inner.endswith("}")):
@@ -87,7 +87,7 @@ def _json(text: str, told: list[str]) -> str:
         name.lower() in fields and isinstance(value, str | int | list) for name, value in read.items()
     ):
         return text
-    told.append("a JSON object was read as its fields, with AND")
+    notes.append("a JSON object was read as its fields, with AND")
     return " AND ".join(
         f"{'text' if name.lower() in ('query', 'q') else name}:"
         + (f"({value})" if isinstance(value, str) else json.dumps(value))
@@ -95,7 +95,7 @@ def _json(text: str, told: list[str]) -> str:
     )
 
 
-def _unquoted(text: str, told: list[str]) -> str:
+def _unquoted(text: str, notes: list[str]) -> str:
     """Remove the quotes around a whole query."""
     inner = text.strip()
     if len(inner) < 3 or inner[0] != inner[-1] or inner[0] not in "\"'" or inner[0] in inner[1:-1]:
@@ -105,15 +105,15 @@ def _unquoted(text: str, told: list[str]) -> str:
         return text
     if not FIELD.search(within):
         return text
-    told.append("quotes around the whole query were left out")
+    notes.append("quotes around the whole query were left out")
     return within
 
 
-def _question(text: str, told: list[str]) -> str:
+def _question(text: str, notes: list[str]) -> str:
     """Remove the question marks of prose, where they are not wildcards."""
     if "?" not in text or len(text.split()) < 3 or _OPERATOR.search(text) or not _PROSE.fullmatch(text):
         return text
     if not re.search(r"\w\?(?:\s|\Z)", text):
         return text
-    told.append("question marks were left out")
+    notes.append("question marks were left out")
     return re.sub(r"\?(?=\s|\Z)", " ", text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from codenav.core.blocks import Hit, Moved, Vote
 from codenav.core.errors import Cancelled, CodeNavError, RankingFailed
@@ -130,15 +131,9 @@ class Chain:
             Cancelled: the work was cancelled meanwhile.
         """
         for ranker in self._rankers:
-            moved = [(hit, hit.moved) for hit in hits]
-            try:
+            before = [(hit, hit.moved) for hit in hits]
+            with self._skipped(before):
                 hits = ranker.rank(request, query, calls, hits)
-            except (Cancelled, RankingFailed):
-                raise
-            except Exception as error:
-                self._tell(f"the search is not ranked: {error}")
-                for hit, before in moved:
-                    hit.moved = before
         return hits
 
     def brings(
@@ -148,13 +143,21 @@ class Chain:
         found: dict[str, Sequence[Vote]] = {}
         for ranker in self._rankers:
             if isinstance(ranker, Bringing):
-                try:
+                with self._skipped(()):
                     found |= ranker.brings(request, query, calls, {*known, *found})
-                except (Cancelled, RankingFailed):
-                    raise
-                except Exception as error:
-                    self._tell(f"the search is not ranked: {error}")
         return found
+
+    @contextlib.contextmanager
+    def _skipped(self, before: Sequence[tuple[Hit, Moved | None]]) -> Iterator[None]:
+        """Leave out a ranker that fails; hits are as they were before."""
+        try:
+            yield
+        except (Cancelled, RankingFailed):
+            raise
+        except Exception as error:
+            self._tell(f"the search is not ranked: {error}")
+            for hit, moved in before:
+                hit.moved = moved
 
 
 def reordered(hits: Sequence[Hit], order: Sequence[int], votes: dict[int, Vote]) -> list[Hit]:

@@ -96,17 +96,17 @@ class RerankServer:
                 self._shapes = [name]
             return scores
         # Asked for last: a refusal of a shape may repeat the request, whatever words that has.
-        told = next((error for error in refused if error.too_many or error.status == 413), None)
-        if told and len(part) > 1:
+        refusal = next((error for error in refused if error.too_many or error.status == 413), None)
+        if refusal and len(part) > 1:
             size = self._part = _SMALL_PART if len(part) > _SMALL_PART else len(part) // 2
             return [
                 score
                 for start in range(0, len(part), size)
                 for score in self._asked(query, part[start : start + size], deadline)
             ]
-        told = told or refused[0]
+        refusal = refusal or refused[0]
         raise self._service.fault(
-            f"refuses with {told.status}{': ' if told.told else ''}{told.told}",
+            f"refuses with {refusal.status}{': ' if refusal.told else ''}{refusal.told}",
             hint="--rerank URL with the whole route, such as http://localhost:8080/v1/rerank",
         ) from None
 
@@ -116,8 +116,8 @@ class RerankServer:
         if isinstance(answer, dict):
             listed = next((answer[key] for key in ("results", "data") if isinstance(answer.get(key), list)), None)
         if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
-            told = "answers, but not with results of a rerank service"
-            raise self._service.fault(told, hint="name the route of rerank")
+            text = "answers, but not with results of a rerank service"
+            raise self._service.fault(text, hint="name the route of rerank")
         found: dict[int, float] = {}
         for item in listed:
             place = item.get("index")
