@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -119,27 +119,15 @@ class _Reading:
                 raise self._wrong(place, "no action calls it, and no group has it", self._near(id))
 
     def _entries(self, given: Any, key: str, keys: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-        """Each entry as name, content and place: of a mapping of names, or of a list of mappings with a name."""
-        if given is None:
-            return
-        pairs: list[tuple[Any, Any]]
-        if isinstance(given, Mapping):
-            pairs = list(given.items())
-        elif isinstance(given, Sequence) and not isinstance(given, str):
-            pairs = [(row.get("name") if isinstance(row, Mapping) else row, row) for row in given]
-        else:
-            raise self._wrong(key, "is neither a mapping nor a list")
+        """Each entry as name, content and place."""
         seen = set()
-        for number, (id, row) in enumerate(pairs):
-            place = f"{key}.{id}" if isinstance(id, str) and id else f"{key}[{number}]"
-            if not isinstance(id, str) or not id.strip():
-                raise self._wrong(place, "has no name")
+        for id, row, place in self._pairs(given, key):
             if id in seen:
                 raise self._wrong(place, "is there twice")
             seen.add(id)
             if row is None or isinstance(row, str):
                 # `order: Makes an order.`, or a name alone in a list.
-                row = {"description": row} if row and isinstance(given, Mapping) else {}
+                row = {"description": row}
             elif isinstance(row, Sequence) and key in ("groups", "categories"):
                 row = {"members": row}
             elif not isinstance(row, Mapping):
@@ -148,21 +136,24 @@ class _Reading:
             yield id, row, place
 
     def _scored(self, given: Any, place: str) -> list[tuple[str, float | None]]:
-        """Names with scores: of a mapping, or of a list of names or of mappings with a name and perhaps a score."""
-        if given is None:
-            return []
-        found: list[tuple[str, float | None]] = []
+        """Names with their scores; those in a list have none."""
+        scores = isinstance(given, Mapping)
+        return [(id, self._score(value if scores else None, at)) for id, value, at in self._pairs(given, place)]
+
+    def _pairs(self, given: Any, key: str) -> Iterator[tuple[str, Any, str]]:
+        """Each name with its value and its place: of a mapping, or of a list of names or of mappings with a name."""
+        pairs: Iterable[tuple[Any, Any]] = ()
         if isinstance(given, Mapping):
-            pairs = list(given.items())
+            pairs = given.items()
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            pairs = [(row.get("name"), None) if isinstance(row, Mapping) else (row, None) for row in given]
-        else:
-            raise self._wrong(place, "is neither a mapping of names to scores nor a list of names")
-        for id, score in pairs:
+            pairs = [(row.get("name"), row) if isinstance(row, Mapping) else (row, None) for row in given]
+        elif given is not None:
+            raise self._wrong(key, "is neither a mapping nor a list")
+        for number, (id, value) in enumerate(pairs):
+            place = f"{key}.{id}" if isinstance(id, str) and id else f"{key}[{number}]"
             if not isinstance(id, str) or not id.strip():
-                raise self._wrong(place, f"{str(id)[:40]!r} is no name")
-            found.append((id, self._score(score, f"{place}.{id}")))
-        return found
+                raise self._wrong(place, "has no name")
+            yield id, value, place
 
     def _score(self, given: Any, place: str) -> float | None:
         if given is None:

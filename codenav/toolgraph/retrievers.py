@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from codenav.core.blocks import BlockKind, CodeBlock, beside_best
+from codenav.core.blocks import CodeBlock, beside_best
 from codenav.core.config import episodes_dir
 from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.core.events import Status
 from codenav.core.options import spelled
-from codenav.core.protocols import Model
+from codenav.core.protocols import Index, Model
 from codenav.core.system.stored import Document
 from codenav.core.traces import Trace, callable_name
 from codenav.episodes.store import EpisodeStore
@@ -25,15 +24,13 @@ from codenav.retrieval.dense import files, making
 from codenav.retrieval.dense.block_vectors import text_of
 from codenav.retrieval.dense.examples import Examples, check, lures_of
 from codenav.retrieval.encoders.tuning import TuningSettings, check_folders
-from codenav.retrieval.source_index import On, SourceIndex
+from codenav.retrieval.source_index import On, SourceIndex, as_index
 from codenav.toolgraph.base_encoders import tune_base
 from codenav.toolgraph.callables import CallableNames
 from codenav.toolgraph.episodes import trace_of_episode
 from codenav.toolgraph.trace_files import read_traces
 
 EPISODES, DOCSTRINGS = "episodes", "docstrings"
-KINDS = (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS, BlockKind.TOOL)
-"""The kinds of blocks that are callables."""
 LIMIT = 100
 """Hits of the first stage that a held-out request is judged by."""
 MOST_REQUESTS = 20_000
@@ -132,32 +129,20 @@ def _parts(
     Raises:
         UsageError: there is too little to train on.
     """
-    sources = [_Source.of(index, described=name == DOCSTRINGS) for index in indexes]
-    if name == DOCSTRINGS:
-        parts = [source.docstrings() for source in sources]
-    else:
-        # Each line is left out once, not once for each source.
-        reads = [source.read(_traces(name, source.index, _silent if at else tell)) for at, source in enumerate(sources)]
-        parts = [_last(read.examples, tell) for read in reads]
-        trained.unverified = reads[0].unverified
-        trained.empty = reads[0].verified - len(set[int]().union(*(read.used for read in reads)))
-        # Known is what one of the sources has.
-        counts = [read.unknown for read in reads]
-        trained.unknown = {
-            name: count for name, count in counts[0].most_common() if all(name in other for other in counts)
-        }
+    sources = [_Source(index, described=name == DOCSTRINGS) for index in indexes]
+    for trace in () if name == DOCSTRINGS else _traces(name, as_index(indexes), tell):
+        if not trace.verified:
+            trained.unverified += 1
+        elif not [source for source in sources if source.take(trace)]:
+            trained.empty += 1
+    # Known is what one of the sources has.
+    first, *others = [source.known.unknown for source in sources]
+    trained.unknown = {name: count for name, count in first.most_common() if all(name in other for other in others)}
+    parts = [source.examples(tell) for source in sources]
     # Of several sources one may have no requests; its callables then teach nothing.
     parts = [part for part in parts if part.requests] or parts
     check(parts, _left_out(trained))
     return parts
-
-
-def _last(part: Examples, tell: Callable[[str], None]) -> Examples:
-    """The last requests of a source."""
-    if len(part.requests) <= MOST_REQUESTS:
-        return part
-    tell(f"of {len(part.requests):,} requests the last {MOST_REQUESTS:,} are trained on")
-    return replace(part, requests=part.requests[-MOST_REQUESTS:], gold=part.gold[-MOST_REQUESTS:])
 
 
 def _left_out(trained: Trained) -> str:
@@ -171,19 +156,12 @@ def _left_out(trained: Trained) -> str:
     return ", ".join(filter(None, reasons))
 
 
-def _silent(text: str) -> None:
-    """A listener that tells nobody."""
-
-
-def _traces(name: str, index: SourceIndex, tell: Callable[[str], None]) -> Iterator[Trace]:
-    return _episodes(index, tell) if name == EPISODES else _of_file(Path(name).expanduser(), tell)
-
-
-def _of_file(path: Path, tell: Callable[[str], None]) -> Iterator[Trace]:
-    return read_traces(path, lambda line, why: tell(f"{path.name}, line {line}, is left out: {why}"))
-
-
-def _episodes(index: SourceIndex, tell: Callable[[str], None]) -> Iterator[Trace]:
+def _traces(name: str, index: Index, tell: Callable[[str], None]) -> Iterator[Trace]:
+    """The traces in a file, or those of the episodes on this machine."""
+    if name != EPISODES:
+        path = Path(name).expanduser()
+        yield from read_traces(path, lambda line, why: tell(f"{path.name}, line {line}, is left out: {why}"))
+        return
     store = EpisodeStore(episodes_dir())
     for id in reversed(store.ids()):
         if store.status(id) in (None, Status.RUNNING):
@@ -194,98 +172,63 @@ def _episodes(index: SourceIndex, tell: Callable[[str], None]) -> Iterator[Trace
             tell(f"{id} is left out: {error}")
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The traces that were read for one source."""
-
-    examples: Examples
-    verified: int
-    unverified: int
-    used: set[int]
-    """Places among the verified ones of those that teach something."""
-    unknown: Counter[str]
-
-
-@dataclass(frozen=True)
 class _Source:
-    """The callables of a source."""
+    """The callables of a source, and the requests that they answered."""
 
-    index: SourceIndex
-    names: list[str]
-    texts: list[str]
-    places: Mapping[str, int]
-    """The place of a callable by the id of each block that defines it."""
-    described: Sequence[tuple[int, str]]
-    """Places and first lines of docstrings."""
-
-    @classmethod
-    def of(cls, index: SourceIndex, *, described: bool) -> _Source:
-        """Read the callables of an index. `described`: their texts are without the first lines of docstrings."""
-        names: dict[str, int] = {}
-        texts: list[str] = []
-        places: dict[str, int] = {}
-        lines: list[tuple[int, str]] = []
+    def __init__(self, index: SourceIndex, *, described: bool) -> None:
+        """`described`: the requests are the first lines of docstrings, which the texts are without."""
+        self._index, self._described = index, described
+        self._names: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._places: dict[str, int] = {}
+        """The place of a callable by the id of each block that defines it."""
+        self._requests: list[str] = []
+        self._gold: list[list[int]] = []
         for block in index.blocks():
-            name = callable_name(block) if block.kind in KINDS else ""
-            if not name:
-                continue
-            if name not in names:
-                names[name] = len(texts)
+            name = callable_name(block)
+            if name and name not in self._names:
+                place = self._names[name] = len(self._texts)
                 line = _first_line(block) if described else ""
+                self._texts.append(text_of(block).replace(line, " ", 1) if line else text_of(block))
                 if line:
-                    lines.append((names[name], line))
-                texts.append(_without(line, text_of(block)) if line else text_of(block))
-            places[block.id] = names[name]
-        return cls(index, list(names), texts, places, lines)
+                    self._requests.append(line)
+                    self._gold.append([place])
+            if name:
+                self._places[block.id] = self._names[name]
+        self.known = CallableNames(self._names, index)
 
-    def read(self, traces: Iterator[Trace]) -> _Read:
-        """The requests of verified traces that call something of the source."""
-        known = CallableNames(self.names, self.index)
-        row = {name: place for place, name in enumerate(self.names)}
-        asked: list[str] = []
-        gold: list[list[int]] = []
-        used: set[int] = set()
-        verified = unverified = 0
-        for trace in traces:
-            if not trace.verified:
-                unverified += 1
-                continue
-            called = dict.fromkeys(row[call.name] for call in known.of(trace).calls if call.ok)
-            if called and requests.as_words(trace.request):
-                asked.append(trace.request)
-                gold.append(list(called))
-                used.add(verified)
-            verified += 1
-        return _Read(
-            Examples(self.names, self.texts, asked, gold, self.first), verified, unverified, used, known.unknown
-        )
+    def take(self, trace: Trace) -> bool:
+        """Take the request of a verified trace. Return False if it has none, or calls nothing of the source."""
+        called = dict.fromkeys(self._names[call.name] for call in self.known.of(trace).calls if call.ok)
+        if not called or not requests.as_words(trace.request):
+            return False
+        self._requests.append(trace.request)
+        self._gold.append(list(called))
+        return True
 
-    def docstrings(self) -> Examples:
-        """The first lines of docstrings as requests for what they describe."""
-        step = -(-len(self.described) // MOST_REQUESTS) or 1
-        kept = self.described[::step]
-        return Examples(
-            self.names, self.texts, [line for _, line in kept], [[place] for place, _ in kept], self.first,
-            described=True,
-        )  # fmt: skip
+    def examples(self, tell: Callable[[str], None]) -> Examples:
+        """The requests to train on, `MOST_REQUESTS` at most."""
+        asked, gold = self._requests, self._gold
+        if self._described:
+            step = -(-len(asked) // MOST_REQUESTS) or 1
+            asked, gold = asked[::step], gold[::step]
+        elif len(asked) > MOST_REQUESTS:
+            tell(f"of {len(asked):,} requests the last {MOST_REQUESTS:,} are trained on")
+            asked, gold = asked[-MOST_REQUESTS:], gold[-MOST_REQUESTS:]
+        return Examples(list(self._names), self._texts, asked, gold, self._first, described=self._described)
 
-    def first(self, request: str) -> dict[int, float]:
+    def _first(self, request: str) -> dict[int, float]:
         """The callables that the first stage finds for a request, with their scores; that of its best hit is 1."""
         found: dict[int, float] = {}
         with suppress(UsageError):
-            hits = requests.search(self.index, request, limit=LIMIT).hits
+            hits = requests.search(self._index, request, limit=LIMIT).hits
             for hit, share in zip(hits, beside_best([hit.score for hit in hits]), strict=True):
-                place = self.places.get(hit.id)
+                place = self._places.get(hit.id)
                 if place is not None:
                     found[place] = max(found.get(place, 0.0), min(share, 1.0))
         return found
 
 
 def _first_line(block: CodeBlock) -> str:
-    lines = block.docstring.strip().splitlines()
-    line = lines[0].strip() if lines else ""
+    line = block.docstring.strip().partition("\n")[0].strip()
     return line if len(re.findall(r"[^\W\d_]{2,}", line)) >= FEWEST_WORDS else ""
-
-
-def _without(line: str, text: str) -> str:
-    return text.replace(line, " ", 1)

@@ -79,7 +79,7 @@ toolkit:
         ("0.8", "true", "the score 'True' is no number", ""),
         ("[shop.list_products, shop.search]", "shop.search", "actions.browse.tools: is neither", ""),
         ("[shop.list_products, shop.search]", "[order]", "order is there as action, too", ""),
-        ("[shop.list_products, shop.search]", "[7]", "'7' is no name", ""),
+        ("[shop.list_products, shop.search]", "[7]", "actions.browse.tools[0]: has no name", ""),
         ("  mail: {", "  browse: {", "browse is there as action, too", ""),
         ("[mail, shop", "[commerce, shop", "commerce would be a member of itself", ""),
         ("Find what there is.", "[1]", "its description is no text", ""),
