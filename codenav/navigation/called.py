@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
-from codenav.core.system.syntax import statements
 from codenav.core.traces import callable_name
 from codenav.navigation.loaded import LoadedResolver
-from codenav.navigation.local import function_in
+from codenav.navigation.local import signature_in
 from codenav.navigation.modules import Module
 from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
 
@@ -164,7 +163,7 @@ class KnownCallables:
 
 def annotations_of(signature: str) -> dict[str, str]:
     """The annotations of the parameters in a signature, by name."""
-    function = _function(signature)
+    function = signature_in(signature)
     if function is None:
         return {}
     found = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -173,14 +172,10 @@ def annotations_of(signature: str) -> dict[str, str]:
 
 def _signature(signature: str) -> tuple[tuple[str, ...], str]:
     """The names of the parameters that arguments go to by place, and the annotation of the result."""
-    function = _function(signature)
+    function = signature_in(signature)
     if function is None:
         return (), ""
     return tuple(one.arg for one in (*function.args.posonlyargs, *function.args.args)), _annotation(function.returns)
-
-
-def _function(signature: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    return function_in(statements(f"{signature.strip().rstrip(':')}: ..."))
 
 
 def _annotation(node: ast.expr | None) -> str:

@@ -20,6 +20,7 @@ from codenav.core.system.terminal_text import neutral
 from codenav.indexers.modules import readme_paragraph
 from codenav.indexers.sources import Source
 from codenav.navigation.centrality import Entry, File, rank, read_files
+from codenav.navigation.local import signature_in
 from codenav.retrieval.aside import is_example
 from codenav.retrieval.source_index import SourceIndex
 from codenav.tools.state_files import Summary, read_summary
@@ -234,13 +235,10 @@ def _parameters(block: CodeBlock) -> str:
     """The parameters of a function, without types; "" for anything else."""
     if block.kind in (BlockKind.CLASS, BlockKind.ASSIGNMENT):
         return ""
-    try:
-        (node,) = ast.parse(f"{block.signature.rstrip(' :')}: pass").body
-    except (SyntaxError, ValueError):
+    node = signature_in(block.signature)
+    if node is None:
         found = re.search(r"\(.*\)", " ".join(block.signature.split()))
         return found.group() if found else "()"
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return "()"
     for item in ast.walk(node.args):
         if isinstance(item, ast.arg):
             item.annotation = None
@@ -302,11 +300,8 @@ def _operations(index: Index, summary: Summary, folder: str, room: int) -> str:
 
 def _parameter_names(signature: str) -> str:
     """The names of the parameters; those with a default end with `=`."""
-    try:
-        (node,) = ast.parse(f"{signature}: ...").body
-    except (SyntaxError, ValueError):
-        return "…"
-    if not isinstance(node, ast.FunctionDef):
+    node = signature_in(signature)
+    if node is None:
         return "…"
     required = [item.arg for item in node.args.args]
     return ", ".join([*required, *(f"{item.arg}=" for item in node.args.kwonlyargs)])

@@ -136,6 +136,11 @@ def function_in(body: Iterable[ast.stmt]) -> ast.FunctionDef | ast.AsyncFunction
     return next((node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)), None)
 
 
+def signature_in(text: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function of a signature, with an empty body; None if it is none of Python."""
+    return function_in(statements(f"{text.strip().rstrip(' :')}: ..."))
+
+
 def dotted_name(node: ast.expr) -> str:
     """The dotted form of a name or a chain of attributes, `a.b.c`; empty for anything else."""
     parts = []

@@ -13,6 +13,7 @@ from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.protocols import Index
 from codenav.core.usage import estimate_tokens
 from codenav.navigation.classes import Classes
+from codenav.navigation.local import signature_in
 from codenav.navigation.lookup import near_names
 from codenav.navigation.members import instance_of
 from codenav.navigation.modules import Modules
@@ -238,16 +239,15 @@ def _call(name: str, signature: str, words: frozenset[str] = frozenset()) -> str
         return f"{name}()"
     written = name + _SELF.sub("(", " ".join(signature[start:].split()), count=1).rstrip(":").strip()
     written = written.removesuffix("-> None").strip()
-    with suppress(SyntaxError, ValueError):
-        (function,) = ast.parse(f"def f{signature[start:].rstrip(' :')}: ...").body
-        assert isinstance(function, ast.FunctionDef)
+    function = signature_in(f"def f{signature[start:]}")
+    if function is not None:
         fewer = _has_others(function.args) and _without_none(function.args, words)
         if fewer:
             returned = f" -> {ast.unparse(function.returns)}" if function.returns else ""
             written = f"{name}({ast.unparse(function.args)}, …){returned}"
             written = _SELF.sub("(", written, count=1).removesuffix("-> None").strip()
         if len(written) > SIGNATURE:
-            return _shortened(name, function, words, fewer=fewer)
+            return _shortened(name, function.args, words, fewer=fewer)
     return _cut(written, SIGNATURE)
 
 
@@ -274,12 +274,11 @@ def _without_none(given: ast.arguments, words: frozenset[str]) -> bool:
     return len(given.args) + len(given.kwonlyargs) < before
 
 
-def _shortened(name: str, function: ast.FunctionDef, words: frozenset[str], *, fewer: bool) -> str:
+def _shortened(name: str, given: ast.arguments, words: frozenset[str], *, fewer: bool) -> str:
     """The call of a function without types; optional parameters as far as there is room, those that fit first.
 
     `fewer`: some are left out already.
     """
-    given = function.args
     plain = [*given.posonlyargs, *given.args]
     plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
     defaults: list[ast.expr | None] = [*[None] * len(plain), *given.defaults][-len(plain) :] if plain else []

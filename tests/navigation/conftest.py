@@ -99,19 +99,22 @@ def place():
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """The root of the small code base."""
-    root = tmp_path / "code"
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of the small code base: only to be read."""
+    root = tmp_path_factory.mktemp("shop") / "code"
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text.lstrip("\n"))
     return root
 
 
-@pytest.fixture
-def shop_index(shop: Path) -> Iterator[SourceIndex]:
-    with codenav.index(shop) as index:
+@pytest.fixture(scope="session")
+def shop_index(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SourceIndex]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CODENAV_HOME", str(tmp_path_factory.mktemp("shop-home")))
+        index = codenav.index(shop)
+    with index:
         yield index
 
 

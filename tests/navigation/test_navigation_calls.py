@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import importlib
-import inspect
-import os
-import sys
 from pathlib import Path
-from types import FrameType
 
 import networkx as nx
 import pytest
@@ -17,7 +11,6 @@ import pytest
 import codenav
 from codenav.core.errors import Ambiguous, NotFound, UsageError
 from codenav.navigation.imports import Import, imports_in
-from codenav.navigation.resolve import Resolver
 from codenav.retrieval.source_index import SourceIndex
 
 
@@ -361,57 +354,6 @@ def test_no_call_through_the_package_is_missed(
     }
     assert expected <= lines
     assert len(expected) > 5
-
-
-def run_tests_of_networkx(root: Path) -> dict[tuple[str, int], set[tuple[str, str, int]]]:
-    """What really calls what: runs some of networkx's own tests under a profiler.
-
-    File and first line of the caller → name, file and first line of what it called.
-    """
-    called: dict[tuple[str, int], set[tuple[str, str, int]]] = {}
-    before = sys.getprofile()
-
-    def watch(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and frame.f_back:
-            to, by = frame.f_code, frame.f_back.f_code
-            if to.co_filename.startswith(str(root)) and by.co_filename.startswith(str(root)):
-                place = (os.path.relpath(by.co_filename, root), by.co_firstlineno)
-                to_place = (to.co_name, os.path.relpath(to.co_filename, root), to.co_firstlineno)
-                called.setdefault(place, set()).add(to_place)
-
-    for name in ("classes.tests.test_digraph", "readwrite.tests.test_graphml", "utils.tests.test_mapped_queue"):
-        module = importlib.import_module(f"networkx.{name}")
-        for group in [item for key, item in vars(module).items() if key.startswith("Test")]:
-            for test in [key for key in dir(group) if key.startswith("test_")]:
-                # Some need a package that is not here, and skip.
-                with contextlib.suppress(Exception, pytest.skip.Exception):
-                    instance = group()
-                    for setup in ("setup_class", "setup_method"):
-                        getattr(instance, setup, lambda: None)()
-                    if not inspect.signature(getattr(instance, test)).parameters:
-                        sys.setprofile(watch)
-                        getattr(instance, test)()
-                sys.setprofile(before)
-    return called
-
-
-def test_what_is_certain_is_what_really_runs(networkx: SourceIndex) -> None:
-    called = run_tests_of_networkx(networkx.source.root)
-    resolver = Resolver(networkx)
-    right, wrong = 0, []
-    for block in networkx.blocks():
-        seen = called.get((block.path, block.lines.start), set())
-        for name in block.calls:
-            really = {(path, line) for last, path, line in seen if last == name.rpartition(".")[2]}
-            found = resolver.resolve(block, name) if really else None
-            if found and found.evidence.certain:
-                if really & {(item.path, item.lines.start) for item in found.blocks}:
-                    right += 1
-                else:
-                    wrong.append((block.qualname, name, found.evidence.value))
-    assert right > 150
-    # What remains: a method that a subclass overrides.
-    assert len(wrong) <= 0.02 * right, wrong
 
 
 def test_methods_of_graphs(networkx: SourceIndex) -> None:

@@ -32,13 +32,9 @@ def test_a_package_by_purpose_layout_and_entry_points(package: str) -> None:
     assert f"  {package}" in layout
     for wanted in PACKAGES[package]:
         assert f"  {wanted}" in points
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_entry_point_can_be_imported_as_it_is_named(package: str) -> None:
-    points = api.describe(f"pkg:{package}").split("first:\n")[1].splitlines()
-    assert len(points) >= 8
-    for line in points:
+    # Each can be imported as it is named.
+    assert len(points.splitlines()) >= 8
+    for line in points.splitlines():
         module, _, name = re.split(r"[(:]", line.strip())[0].rpartition(".")
         assert hasattr(importlib.import_module(module), name), line
 
