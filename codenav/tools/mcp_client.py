@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from codenav.core.errors import MissingExtra, NotFound
 from codenav.core.system.closing import Closing
-from codenav.tools.mcp_answers import McpAnswer, McpFile, McpServer, McpTool, answer_of, failed, tool_of
-from codenav.tools.mcp_faults import McpUnavailable, shortened
+from codenav.tools.mcp_answers import (
+    McpAnswer,
+    McpFile,
+    McpServer,
+    McpTool,
+    McpUnavailable,
+    answer_of,
+    failed,
+    shortened,
+    tool_of,
+)
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from codenav.tools.mcp_faults import Exchange
+from codenav.tools.mcp_answers import Exchange
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 300.0

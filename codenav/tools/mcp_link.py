@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from codenav import __version__
 from codenav.core.errors import Cancelled, CodeNavError
-from codenav.tools.mcp_faults import Exchange, McpUnavailable, http_fault, shortened, where_of
+from codenav.tools.mcp_answers import Exchange, McpUnavailable, http_fault, shortened, where_of
 from codenav.tools.mcp_http import current, http_streams
 from codenav.tools.mcp_process import ServerProcess, environment_for
 

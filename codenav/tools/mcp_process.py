@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import jsonrpc_message_adapter
 
 from codenav.tools import mcp_keeper
-from codenav.tools.mcp_faults import McpUnavailable, shortened
+from codenav.tools.mcp_answers import McpUnavailable, shortened
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """Variables of this process that a server gets: those that the protocol's own client passes on."""

@@ -106,9 +106,9 @@ class Schemas:
     def _keyword(self, place: Place, made: dict[str, Any], key: str, item: Any) -> None:
         """Convert one keyword; one of the wrong type is left out and noted."""
         fine = True
-        if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and re.fullmatch(r"-?\d{1,18}(\.\d+)?", item):
+        if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and value_in(item, "number") is not None:
             self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
-            item = float(item) if "." in item else int(item)
+            item = value_in(item, "number" if "." in item else "integer")
         if key in SCHEMAS:
             if key == "items" and isinstance(item, list) and self.plain:
                 # Before 2020-12 this was the word for what `prefixItems` says.
@@ -177,12 +177,9 @@ class Schemas:
     def _default(self, place: Place, made: dict[str, Any]) -> None:
         """Read a default that is a text as the value that its schema asks for, or leave it out."""
         text = made.pop("default")
-        if made["type"] == "boolean" and text.lower() in ("true", "false"):
-            made["default"] = text.lower() == "true"
-        elif made["type"] == "integer" and re.fullmatch(r"-?\d{1,18}", text):
-            made["default"] = int(text)
-        elif made["type"] == "number" and re.fullmatch(r"-?\d{1,18}(\.\d+)?", text):
-            made["default"] = float(text)
+        value = value_in(text, made["type"])
+        if value is not None:
+            made["default"] = value
         read = f"read as {made['default']!r}" if "default" in made else "left out"
         self.note(f"{place.pointer}/default: the text {text!r} is no default of the type {made['type']}: {read}")
 
@@ -299,6 +296,17 @@ class OwnSchemas(Schemas):
                     below.append(self.library.target(reference, place.document))
             self._words[key] = hashlib.sha256(text).hexdigest(), below
         return self._words[key]
+
+
+def value_in(text: str, kind: str) -> Any:
+    """The value of a JSON type that a text writes; None if it writes none."""
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(text.lower())
+    if kind == "integer":
+        return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
+    if kind == "number":
+        return float(text) if re.fullmatch(r"-?\d{1,18}(\.\d+)?", text) else None
+    return text if kind == "string" else None
 
 
 def fault_of(schema: Any) -> str:

@@ -16,7 +16,7 @@ from tool_service import KEY, TROUBLE, ToolService
 import codenav
 from codenav.core import schemas
 from codenav.tools import layout, places, weights
-from codenav.tools.broker.promises import Promises
+from codenav.tools.broker.answers import Promises
 from codenav.tools.model import Operation
 
 SHOP_KEY = {"SHOP_KEY": KEY}

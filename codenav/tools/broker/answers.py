@@ -19,6 +19,8 @@ from codenav.tools.describing import is_file
 from codenav.tools.model import Operation, Schema
 
 MESSAGE_CHARACTERS = 300
+PROMISE_CHARACTERS = 120
+"""Characters of the difference between an answer and its schema."""
 BODY_CHARACTERS = 20_000
 """Characters of an error's body that is no JSON."""
 _MESSAGES = ("message", "error_description", "detail", "error", "title", "reason", "msg", "errors", "description")
@@ -194,3 +196,39 @@ def _without_secrets(content: bytes, mask: Callable[[Any], Any]) -> bytes:
     text = content.decode("latin-1")
     found = mask(text)
     return content if found == text else found.encode("latin-1", "replace")
+
+
+class Promises:
+    """The schemas of the answers of one specification. Each is compiled when it is first asked for."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+        self._validators: dict[str, Any] = {}
+
+    def broken(self, operation: Operation, value: Any) -> str:
+        """Return how an answer differs from its schema, in one line; empty if it does not, or there is none."""
+        if not operation.result:
+            return ""
+        if operation.name not in self._validators:
+            self._validators[operation.name] = self._validator(operation.result)
+        validator = self._validators[operation.name]
+        if validator is None:
+            return ""
+        try:
+            problem = next(iter(validator.iter_errors(value)), None)
+        except (ValueError, RecursionError):
+            return ""
+        if problem is None:
+            return ""
+        where = "".join(f"[{part!r}]" for part in problem.instance_path)
+        told = flattened(neutral(f"{where}: {problem.message}" if where else problem.message), PROMISE_CHARACTERS)
+        return f"not what the specification promises: {told}"
+
+    def _validator(self, schema: Schema) -> Any:
+        import jsonschema_rs
+
+        try:
+            return jsonschema_rs.validator_for({"schemas": dict(self._schemas), **schema})
+        except (ValueError, TypeError):
+            # A schema that is none promises nothing.
+            return None

@@ -29,12 +29,12 @@ from codenav.core.system.closing import Closing
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.addresses import is_url
 from codenav.tools.broker import answers
+from codenav.tools.broker.answers import Promises
 from codenav.tools.broker.arguments import ArgumentChecker, without_content
 from codenav.tools.broker.compress import compressed
 from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.gates import Gate
 from codenav.tools.broker.local import call_function, call_mcp
-from codenav.tools.broker.promises import Promises
 from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.broker.security import Secrets
 from codenav.tools.broker.transport import Http

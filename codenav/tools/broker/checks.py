@@ -19,9 +19,9 @@ from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools import weights
 from codenav.tools.addresses import is_url
+from codenav.tools.broker.answers import Promises
 from codenav.tools.broker.broker import PREFIX, Broker, server_of
 from codenav.tools.broker.flights import Failed, Flight, Refused
-from codenav.tools.broker.promises import Promises
 from codenav.tools.broker.request import Request
 from codenav.tools.broker.security import Secrets
 from codenav.tools.broker.transport import Http

@@ -11,6 +11,7 @@ from codenav.tools.model import Parameter
 from codenav.tools.naming import identifier
 from codenav.tools.openapi.context import Context, LeftOut, example_of, flag, mapping_of, text_of
 from codenav.tools.references import Place
+from codenav.tools.schemas import value_in
 from codenav.tools.types import resolved
 
 IGNORED_HEADERS = frozenset({"accept", "content-type"})
@@ -132,17 +133,11 @@ def schema_example(context: Context, schema: Mapping[str, Any]) -> Any:
 def fitting(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
     """An example as a value of its schema: documents often have numbers and lists as text; None if it is not one."""
     kind = resolved(schema, context.schemas.found).get("type")
+    if isinstance(example, str) and kind == "array":
+        items = resolved(schema, context.schemas.found).get("items", {})
+        return [fitting(context, items, item.strip()) for item in example.split(",")]
     if isinstance(example, str) and isinstance(kind, str):
-        if kind == "integer":
-            return int(example) if re.fullmatch(r"-?\d{1,18}", example) else None
-        if kind == "number":
-            return float(example) if re.fullmatch(r"-?\d{1,18}(\.\d+)?", example) else None
-        if kind == "boolean":
-            return {"true": True, "false": False}.get(example.lower())
-        if kind == "array":
-            items = resolved(schema, context.schemas.found).get("items", {})
-            return [fitting(context, items, item.strip()) for item in example.split(",")]
-        return example if kind == "string" else None
+        return value_in(example, kind)
     if kind == "string" and isinstance(example, int | float) and not isinstance(example, bool):
         return str(example)
     return example
