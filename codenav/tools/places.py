@@ -11,13 +11,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codenav.core.errors import UsageError
-from codenav.tools.reading import PREFIXES
 
 FORMS = {
     "openapi": "openapi:FILE or openapi:http://HOST/openapi.json",
     "mcp": "mcp:'COMMAND ARGUMENT…' or mcp:http://HOST/mcp",
     "tools": "tools:FILE or tools:http://HOST/FILE",
 }
+PREFIXES = tuple(f"{kind}:" for kind in FORMS)
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 

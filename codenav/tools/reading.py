@@ -13,7 +13,6 @@ from codenav.core.errors import MissingExtra
 if TYPE_CHECKING:
     from codenav.tools.model import ToolSpec
 
-PREFIXES = ("openapi:", "mcp:", "tools:")
 EXTRA = frozenset({"httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_validator", "yaml"})
 """Modules of the extra `tools`."""
 
