@@ -17,8 +17,8 @@ from m3_solutions import SOLUTIONS, Solution
 import codenav
 from codenav.core.protocols import Sandbox
 from codenav.evals.m3tooleval import M3ToolEval
-from codenav.evals.m3tooleval.checks import spoilt
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
+from codenav.evals.m3tooleval.selfcheck import spoilt
 from codenav.evals.task import Mode
 
 CHECKOUTS = os.environ.get("CODENAV_EVAL_DATA")
