@@ -36,7 +36,7 @@ AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 """Variables that an interpreter reads before its first line begin so."""
 IMPORTED_LATE = (
     "docker.errors", "elasticsearch", "encodings.idna", "openai.resources.chat.completions", "platformdirs",
-    "rich.console", "rich.jupyter", "rich.progress", "rich.text", "tantivy", "tree_sitter_python", "zoneinfo",
+    "rich.console", "rich.jupyter", "rich.progress", "rich.text", "tantivy", "tree_sitter", "zoneinfo",
 )  # fmt: skip
 """What `codenav` imports inside functions and many commands need. None of them may start a thread: a fork loses it."""
 LARGEST = 1 << 20

@@ -122,14 +122,14 @@ def _hide(drafts: list[Draft]) -> None:
             draft.importable = ""
 
 
-def _closed(data: bytes, language: str) -> Closed | None:
+def _closed(data: bytes, language: str) -> Closed[bytes] | None:
     """The source with the brackets that it leaves open; None if there are none. In Ruby words end what is open."""
     if language == "ruby":
         return None
     return closed_braces(data, language, lambda line: begins(line.decode("utf-8", "replace"), language))
 
 
-def _as_written(draft: Draft, closed: Closed) -> Draft:
+def _as_written(draft: Draft, closed: Closed[bytes]) -> Draft:
     """The draft with the offsets of the file."""
     written = closed.written
     elided = [replace(part, start=written(part.start), end=written(part.end)) for part in draft.elided]

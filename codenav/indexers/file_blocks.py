@@ -17,9 +17,9 @@ def file_blocks(text: str, place: Place, language: str) -> tuple[list[CodeBlock]
     `language` is a value of `walk.LANGUAGES`, or `tool`. `text` has `\\n` line ends.
     """
     if language == "python":
-        return python_blocks(text, place)
+        return python_blocks(text, place), ""
     if language == "cython":
-        return cython_blocks(text, place)
+        return cython_blocks(text, place), ""
     if language == "notebook":
         return notebook_blocks(text, place)
     if language == "text" and text.startswith("Metadata-Version:"):

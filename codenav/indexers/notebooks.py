@@ -98,7 +98,7 @@ def _code(cell: Cell, place: Place, language: str, titles: list[str]) -> Iterato
     calls: dict[str, None] = {}
     defined: list[CodeBlock] = []
     if python:
-        for block in python_blocks(_without_magic(cell.text), Place(place.source, place.path))[0]:
+        for block in python_blocks(_without_magic(cell.text), Place(place.source, place.path)):
             calls.update(dict.fromkeys(block.calls))
             if block.kind in _DEFINITIONS:
                 lines = LineSpan(block.lines.start + cell.row, block.lines.end + cell.row)

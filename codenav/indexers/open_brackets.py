@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 _PYTHON = re.compile(
     rb"#[^\n]*|(?P<triple>\"\"\"|''')(?:(?:\\.|[^\\])*?(?P=triple))?"
@@ -45,28 +46,54 @@ class _Open:
     """Offset of its line."""
 
 
+Text = TypeVar("Text", str, bytes)
+
+
 @dataclass(slots=True)
-class Closed:
+class Closed(Generic[Text]):
     """A source with what was missing put in."""
 
-    text: bytes
-    places: list[int] = field(default_factory=list)
-    """Offsets in `text` of the bytes put in, in order."""
+    text: Text
+    places: list[int]
+    """Offsets in `text` of what was put in, in order."""
 
     def written(self, offset: int) -> int:
         """The offset in the file of an offset in `text`."""
         return offset - bisect_left(self.places, offset)
 
 
-def closed_python(data: bytes) -> Closed | None:
+def completed(source: Text, missing: list[tuple[int, Text]]) -> Closed[Text]:
+    """A source with what is missing, each piece with its offset."""
+    pieces: list[Text] = []
+    places: list[int] = []
+    last = size = 0
+    for at, piece in missing:
+        pieces += [source[last:at], piece]
+        size += at - last
+        places += range(size, size + len(piece))
+        size += len(piece)
+        last = at
+    pieces.append(source[last:])
+    return Closed(source[:0].join(pieces), places)
+
+
+def closed_python(text: str) -> Closed[str] | None:
     """Python source with the missing brackets and quotes; None if none is missing."""
-    return _Reading(data, _PYTHON, None).closed()
+    data = text.encode("utf-8", "replace")
+    missing = _Reading(data, _PYTHON, None).missing()
+    pieces, count, last = [], 0, 0
+    for at, piece in missing:
+        count += len(data[last:at].decode())
+        pieces.append((count, piece.decode()))
+        last = at
+    return completed(text, pieces) if pieces else None
 
 
-def closed_braces(data: bytes, language: str, defines: Callable[[bytes], bool]) -> Closed | None:
+def closed_braces(data: bytes, language: str, defines: Callable[[bytes], bool]) -> Closed[bytes] | None:
     """The same for a language with braces; `defines` is true for a line that begins a definition."""
     strings = language in ("javascript", "typescript", "tsx", "php")
-    return _Reading(data, _STRINGS if strings else _CHARACTERS, defines).closed()
+    missing = _Reading(data, _STRINGS if strings else _CHARACTERS, defines).missing()
+    return completed(data, missing) if missing else None
 
 
 class _Reading:
@@ -80,11 +107,9 @@ class _Reading:
         self._code = 0
         """Where the last token ended that is no comment."""
 
-    def closed(self) -> Closed | None:
-        """The source with what is missing; None if nothing is."""
-        quotes = self._defines is None and any(
-            found["triple"] and len(found[0]) == 3 for found in self._tokens.finditer(self._data)
-        )
+    def missing(self) -> list[tuple[int, bytes]]:
+        """What is missing, each piece with its offset; nothing for a source with too many open brackets."""
+        quotes = self._defines is None and any(self._data.count(quote) % 2 for quote in (b'"""', b"'''"))
         at, fresh = 0, True
         while (found := self._tokens.search(self._data, at)) and len(self._open) < _DEPTH:
             token, at = found[0], found.end()
@@ -108,9 +133,9 @@ class _Reading:
                 self._close(token)
             self._code = at
         if found:
-            return None
+            return []
         self._end(0)
-        return self._result()
+        return self._missing
 
     def _begin(self, start: int) -> None:
         """Take the first token of a line: brackets that cannot go on are closed where the code before it ended."""
@@ -158,18 +183,3 @@ class _Reading:
             at -= 1
         self._missing.append((at, text))
         del self._open[level:]
-
-    def _result(self) -> Closed | None:
-        if not self._missing:
-            return None
-        closed, last = Closed(b""), 0
-        pieces: list[bytes] = []
-        size = 0
-        for at, text in self._missing:
-            pieces += [self._data[last:at], text]
-            size += at - last
-            closed.places += range(size, size + len(text))
-            size += len(text)
-            last = at
-        closed.text = b"".join([*pieces, self._data[last:]])
-        return closed

@@ -14,12 +14,12 @@ from codenav.indexers.place import Identity, Place, next_id
 from codenav.indexers.python_text import dedent
 
 NAME_LENGTH = 200
-"""Bytes. Of a longer dotted name of a call only the last part is read."""
+"""Characters. Of a longer dotted name of a call only the last part is read."""
 
 
 @dataclass(slots=True)
 class Draft(BlockDraft):
-    """A draft of a Python block. Its offsets are bytes or characters, see `finish`."""
+    """A draft of a Python block. Its offsets are characters."""
 
     elided: list[tuple[int, int]] = field(default_factory=list)
     """Ranges to show as `...`: bodies of definitions that are separate blocks, and values of long assignments."""
@@ -50,7 +50,16 @@ def names_to_import(place: Place, top: str, qualname: str) -> tuple[str, str]:
     return "" if private or not offered else offered + inner, f"from {module} import {name}" if can else ""
 
 
-def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: Counter[Identity]) -> CodeBlock:
+def number_rows(drafts: Sequence[Draft], source: str) -> None:
+    """Set the rows of drafts, which are in order of their starts."""
+    row = at = 0
+    for draft in drafts:
+        row += source.count("\n", at, draft.start)
+        at = draft.start
+        draft.rows = (row, row + source.count("\n", at, draft.end))
+
+
+def finish(draft: Draft, source: str, place: Place, calls: Calls, seen: Counter[Identity]) -> CodeBlock:
     """The block of a draft. The draft's offsets count in `source`; `seen` is shared by the blocks of a file."""
     called: dict[str, None] = {}
     text = ""
@@ -58,14 +67,13 @@ def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: 
     for start, end in sorted(draft.elided):
         if start >= position:
             called.update(dict.fromkeys(calls.between(position, start)))
-            text += _cut(source, position, start)
+            text += source[position:start]
             text += "..." if text.endswith(" ") else " ..."
             position = end
     if position < draft.end:
         called.update(dict.fromkeys(calls.between(position, draft.end)))
-        text += _cut(source, position, draft.end)
-    before = source.rfind("\n", 0, draft.start) if isinstance(source, str) else source.rfind(b"\n", 0, draft.start)
-    indent = _cut(source, before + 1, draft.start)
+        text += source[position : draft.end]
+    indent = source[source.rfind("\n", 0, draft.start) + 1 : draft.start]
     public = ""
     if draft.kind is BlockKind.DOCUMENT:
         line = f"import {place.module}" if place.module else ""
@@ -74,8 +82,3 @@ def finish(draft: Draft, source: str | bytes, place: Place, calls: Calls, seen: 
     text = dedent(text, "" if indent.strip() else indent)
     id = next_id(place, draft.qualname, draft.kind, text, seen)
     return draft.block(text, place, language="python", import_line=line, calls=called, id=id, public_name=public)
-
-
-def _cut(source: str | bytes, start: int, end: int) -> str:
-    piece = source[start:end]
-    return piece if isinstance(piece, str) else piece.decode("utf-8", "replace")

@@ -124,8 +124,7 @@ def parsed() -> Callable[[str], dict[str, CodeBlock]]:
     """The blocks of a Python source by their qualified name, of a module that is imported as `pkg.mod`."""
 
     def parse(source: str) -> dict[str, CodeBlock]:
-        blocks, cut = python_blocks(source, Place("/somewhere", "pkg/mod.py", "pkg.mod"))
-        assert not cut
+        blocks = python_blocks(source, Place("/somewhere", "pkg/mod.py", "pkg.mod"))
         assert len({block.id for block in blocks}) == len(blocks)
         return {block.qualname: block for block in blocks}
 

@@ -16,7 +16,7 @@ from codenav.core.blocks import Change, FileChange, FileRemoval, FileSkip
 from codenav.core.errors import IndexUnavailable, StorageFull, UsageError
 from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.build import TICK_SECONDS, UNSETTLED, BuildReport, Progress, build
-from codenav.indexers.python_blocks import CUT
+from codenav.indexers.code_blocks import CUT
 from codenav.indexers.sources import resolve
 from codenav.retrieval.embedded.index import EmbeddedIndex
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import time
 
@@ -13,7 +14,6 @@ from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.cython_text import as_python
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place
-from codenav.indexers.python_tree import parse
 from codenav.indexers.walk import language_of
 
 SOURCE = '''\
@@ -167,9 +167,9 @@ def test_every_definition_and_declaration() -> None:
 
 
 def test_all_of_it_is_python_once_it_is_rewritten() -> None:
-    python = bytes(as_python(SOURCE.encode()).python)
-    assert not parse(python).has_error
-    assert [len(line) for line in python.split(b"\n")] == [len(line) for line in SOURCE.encode().split(b"\n")]
+    python = as_python(SOURCE).python
+    assert ast.parse(python)
+    assert [len(line) for line in python.split("\n")] == [len(line) for line in SOURCE.split("\n")]
 
 
 def test_text_docstring_and_calls_are_those_of_the_file() -> None:
@@ -218,7 +218,7 @@ def test_a_syntax_error_costs_no_more_than_its_place() -> None:
 )  # fmt: skip
 def test_hostile_files_are_read_in_linear_time(source: str) -> None:
     started = time.process_time()
-    as_python(source.encode())
+    as_python(source)
     assert time.process_time() - started < 2
 
 
@@ -233,7 +233,7 @@ def test_no_bytes_and_no_mutation_raise(data: bytes, seed: int) -> None:
         source += SOURCE.encode()[last:]
     for content in (data, source):
         text = content.decode("utf-8", "replace").replace("\r", "\n")
-        assert len(as_python(text.encode()).python) == len(text.encode())
+        assert len(as_python(text).python) == len(text)
         lines = text.count("\n") + 1
         for block in file_blocks(text, Place("s", "a.pyx"), "cython")[0] or ():
             assert 1 <= block.lines.start <= block.lines.end <= lines

@@ -6,17 +6,16 @@ import ast
 import importlib.util
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from codenav.core.blocks import BlockKind, CodeBlock
-from codenav.indexers.parsing import OutOfTime
+from codenav.core.blocks import BlockKind
 from codenav.indexers.place import Place
-from codenav.indexers.python_blocks import CUT, python_blocks
-from codenav.indexers.python_tree import parse
+from codenav.indexers.python_blocks import python_blocks
 
 PLACE = Place("s", "m.py", "m")
 DEFINITIONS = {BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS}
@@ -59,7 +58,7 @@ def with_a_python_2_print(lines: list[str], chance: random.Random) -> list[str]:
 
 def definitions(text: str, before: int) -> Counter[str]:
     """How often each qualified name is defined above a line."""
-    blocks, _ = python_blocks(text, PLACE)
+    blocks = python_blocks(text, PLACE)
     return Counter(block.qualname for block in blocks if block.kind in DEFINITIONS and block.lines.start < before)
 
 
@@ -75,7 +74,7 @@ def definitions(text: str, before: int) -> Counter[str]:
     ],
 )
 def test_a_damaged_file_keeps_its_definitions(damage: Damage) -> None:
-    """At least 94 % with their full names: what tree-sitter alone keeps of the names where it keeps least."""
+    """At least 97 % with their full names."""
     spec = importlib.util.find_spec("networkx")
     assert spec and spec.origin
     chance = random.Random(7)
@@ -97,7 +96,7 @@ def test_a_damaged_file_keeps_its_definitions(damage: Damage) -> None:
         total += wanted.total()
         kept += (wanted & definitions("\n".join(damaged), len(damaged) + 1)).total()
     assert broken >= 20 and total >= 200
-    assert kept / total >= 0.94
+    assert kept / total >= 0.97
 
 
 def test_a_class_around_the_damage_keeps_its_methods() -> None:
@@ -105,7 +104,7 @@ def test_a_class_around_the_damage_keeps_its_methods() -> None:
         "class A:\n    def f(self):\n        call(a, b\n\n"
         "    def g(self):\n        return 1\n\n    async def h(self): pass\n"
     )
-    blocks = {block.qualname: block for block in python_blocks(source, PLACE)[0]}
+    blocks = {block.qualname: block for block in python_blocks(source, PLACE)}
     assert {"A", "A.f", "A.g", "A.h"} <= set(blocks)
     assert blocks["A.g"].kind is BlockKind.METHOD
     assert blocks["A.g"].import_line == "from m import A"
@@ -121,6 +120,9 @@ MID_EDIT = {
     "the wrong bracket": "f = call([1, 2)\n",
     "a comment": "f = call(a  # ([\n",
     "a string": 'def f():\n    x = """abc\n',
+    "a bracket too much": "f = call(1))\n",
+    "no colon": "def f(a)\n    return 1\n",
+    "a line of Python 2": "def f(a):\n    print 'a', `a`\n",
 }
 AFTER = '''
 LIMIT = call("é", (3,))
@@ -140,7 +142,7 @@ def test_an_open_bracket_costs_nothing_after_its_statement(opened: str) -> None:
     def after(text: str, first: int) -> list[tuple[object, ...]]:
         return [
             (block.kind, block.qualname, block.text, block.docstring, block.calls, block.lines.start - first)
-            for block in python_blocks(text, PLACE)[0]
+            for block in python_blocks(text, PLACE)
             if block.lines.start > first
         ]
 
@@ -158,42 +160,26 @@ def test_an_open_bracket_costs_nothing_after_its_statement(opened: str) -> None:
         ("def a(): pass\nx = a" + ".f(x)" * 100_000 + "\ndef b(): pass\n", {"a", "b"}),
         ("def a(): pass\nx = [" + "1, " * 100_000 + "]\ndef b(): pass\n", {"a", "b"}),
         ("def a(): pass\n" + "\0" * 1000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\n" + "if __name__:\n" * 20_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\n" + "match x:\n case (\n" * 10_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\n" + "x = 1)\n" * 40_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\n" + "\t\tx\n \tx\n" * 40_000 + "\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\nx = (\n" + "__name__,\n" * 20_000 + ")\ndef b(): pass\n", {"a", "b"}),
+        ("def a(): pass\nx = f'" + "{f(" * 40_000 + "'\ndef b(): pass\n", {"a", "b"}),
     ],
-    ids=["open brackets", "nested", "sum", "chain", "table", "nul"],
+    ids=range(12),
 )
 def test_hostile_files_give_the_definitions_around(source: str, found: set[str]) -> None:
-    blocks, _ = python_blocks(source, PLACE)
+    started = time.process_time()
+    blocks = python_blocks(source, PLACE)
     assert found <= {block.qualname for block in blocks}
+    assert time.process_time() - started < 5
 
 
 def test_definitions_below_a_hundred_levels_are_left_out() -> None:
     source = "".join(" " * depth + f"def f{depth}():\n" for depth in range(300)) + " " * 300 + "pass\n"
-    names = [block.name for block in python_blocks(source, PLACE)[0]]
+    names = [block.name for block in python_blocks(source, PLACE)]
     assert names == [f"f{depth}" for depth in range(100)]
-
-
-def test_a_file_that_takes_too_long_is_read_by_lines() -> None:
-    chance = random.Random(1)
-    noise = "".join(chance.choices("([{\"'`$?\\:\n #~^|", k=990_000)).replace('"""', "").replace("'''", "")
-    head = "@decorated\ndef first(a,\n          b):\n    return 1\n\nclass A:\n    async def f(self): pass\n"
-    source = f"{head}{noise}\ndef last(): pass\n"
-    with pytest.raises(OutOfTime):
-        parse(source.encode(), seconds=0.0)
-    blocks, cut = python_blocks(source, PLACE, seconds=0.0)
-    by_name = {block.qualname: block for block in blocks}
-    assert cut == CUT
-    assert {"first", "A", "A.f", "last"} <= set(by_name)
-    first = by_name["first"]
-    assert (first.lines.start, first.lines.end, first.kind) == (1, 4, BlockKind.FUNCTION)
-    assert first.text == "@decorated\ndef first(a,\n          b):\n    return 1"
-    assert (by_name["A.f"].kind, by_name["A.f"].import_line) == (BlockKind.METHOD, "from m import A")
-
-
-def test_the_parser_reads_the_next_file_after_it_was_stopped() -> None:
-    with pytest.raises(OutOfTime):
-        parse(b"x = (\n" * 100_000, seconds=0.0)
-    blocks: list[CodeBlock] = python_blocks("def after(): pass\n", PLACE)[0]
-    assert [block.name for block in blocks] == ["after"]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -202,7 +188,7 @@ def test_any_text_is_survived(seed: int) -> None:
     pieces = ["def ", "class ", "f", "(", ")", ":", "\n", "    ", "\t", '"""', "'", "#", "@", "=", ",", "async ",
               "\\", "if ", "try", "é", "\x0c", "{", "}", "[", "lambda", "\U0001f389", "try:"]  # fmt: skip
     source = "".join(chance.choices(pieces, k=3000))
-    blocks, _ = python_blocks(source, PLACE)
+    blocks = python_blocks(source, PLACE)
     lines = source.count("\n") + 1
     assert len({block.id for block in blocks}) == len(blocks)
     assert all(block.text.strip() and 1 <= block.lines.start <= block.lines.end <= lines for block in blocks)

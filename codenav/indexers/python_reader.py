@@ -1,4 +1,4 @@
-"""Blocks of a regular Python file, read with `python_lexer`; `python_walk` finds the same ones in a syntax tree."""
+"""Drafts of the blocks of a Python file, read without a syntax tree."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from codenav.core.blocks import BlockKind
 from codenav.indexers.python_draft import Calls, Draft
-from codenav.indexers.python_formatted import Irregular
-from codenav.indexers.python_lexer import Scan, balance
-from codenav.indexers.python_lines import DEPTH
+from codenav.indexers.python_scan import Scan, balance
 from codenav.indexers.python_text import one_line
-from codenav.indexers.python_walk import LONG_ASSIGNMENT
+
+DEPTH = 100
+"""The deepest nesting of definitions. CPython refuses deeper indentation (`MAXINDENT` in Parser/tokenizer)."""
+
+LONG_ASSIGNMENT = 1_000
+"""Characters. A longer assignment in a class is a separate block, and `NAME = ...` in the block of the class."""
 
 _CLAUSES = {"else", "elif", "except", "finally"}
 _CONDITIONALS = {"if", "for", "while", "try", "with", "match"}
@@ -24,16 +27,8 @@ _WORD = re.compile(r"@|\w+")
 _ASYNC = re.compile(r"async +(\w+)")
 _MATCH = re.compile(r"match\b[^=\n]*: *$", re.MULTILINE)
 _LAMBDA = re.compile(r"\blambda\b")
+_SEPARATOR = re.compile(r"[()\[\]{};]")
 _TYPE_ALIAS = re.compile(r"type +(?=[^\W\d]\w* *[\[=])")
-
-
-def regular_drafts(text: str, *, path: str, module: str) -> tuple[list[Draft], Calls]:
-    """The drafts of a file in order of the source, outer ones before inner ones, and its calls.
-
-    Raises:
-        Irregular: the file has to be parsed.
-    """
-    return _Regular(text, path=path, module=module).read()
 
 
 @dataclass(slots=True)
@@ -48,48 +43,50 @@ class _Scope:
     """Offset after the colon of its header."""
 
 
-class _Regular:
-    def __init__(self, text: str, *, path: str, module: str) -> None:
-        self._scan = Scan(text)
+class Reader:
+    """A reading of one file. `strict`: brackets and strings that stay open are an error, see `Scan`."""
+
+    def __init__(self, text: str, *, path: str, module: str, strict: bool = True) -> None:
+        self._scan = Scan(text, strict=strict)
         self._text, self._masked = text, self._scan.masked
         self._module_name = module or path.rpartition("/")[2].rpartition(".")[0]
-        self._drafts: list[Draft] = []
         self._conditionals: list[Draft] = []
         self._long: list[_Scope] = []
-        self._is_ascii = text.isascii()
-
-    def read(self) -> tuple[list[Draft], Calls]:
-        """Return the drafts and calls; see `regular_drafts`."""
+        self.drafts: list[Draft] = []
+        """In any order, and without rows."""
+        self.definitions: dict[int, Draft] = {}
+        """The drafts of definitions by the offset of their `def`, `async` or `class`."""
         self._module()
-        names = self._definitions()
-        self._drafts.sort(key=lambda draft: (draft.start, -draft.end))
-        self._number_rows()
-        return self._drafts, self._scan.calls(names)
-
-    def _number_rows(self) -> None:
-        row = at = 0
-        for draft in self._drafts:
-            row += self._text.count("\n", at, draft.start)
-            at = draft.start
-            draft.rows = (row, row + self._text.count("\n", at, draft.end))
+        self.calls: Calls = self._scan.calls(self._definitions())
 
     def _statements(self) -> Iterator[tuple[str, int, int]]:
         """First word, start and end of each module-level statement; a compound one includes all its clauses."""
         waiting: tuple[str, int, int] | None = None
         for begin, end in self._scan.statements():
             word = self._first_word(begin)
-            if word in _CLAUSES:
-                if waiting is None:
-                    raise Irregular
+            if word in _CLAUSES and waiting:
                 waiting = (waiting[0], waiting[1], end)
                 continue
             if waiting:
                 yield waiting
             waiting = (word, begin, end) if word in _CONDITIONALS else None
-            if not waiting:
+            if not waiting and (word in _DEFINITIONS or ";" not in self._masked[begin:end]):
                 yield word, begin, end
+            elif not waiting:
+                yield from self._parts(begin, end)
         if waiting:
             yield waiting
+
+    def _parts(self, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """The statements on one line, `a = 1; b = 2`."""
+        depth = 0
+        for mark in _SEPARATOR.finditer(self._masked, begin, end):
+            depth += {"(": 1, "[": 1, "{": 1, ";": 0}.get(mark.group(), -1)
+            if mark.group() == ";" and not depth:
+                yield self._first_word(begin), begin, begin + len(self._masked[begin : mark.start()].rstrip())
+                begin = mark.end() + len(self._masked[mark.end() : end]) - len(self._masked[mark.end() : end].lstrip())
+        if begin < end:
+            yield self._first_word(begin), begin, end
 
     def _first_word(self, begin: int) -> str:
         found = _WORD.match(self._masked, begin)
@@ -107,7 +104,7 @@ class _Regular:
         first = True
         assigned: Draft | None = None
         for word, begin, end in self._statements():
-            if word == "pass":
+            if word == "pass" or not (word or self._masked[begin:end].strip()):
                 continue
             kind = "import" if word in _IMPORTS else "" if word in _DEFINITIONS or word in _CONDITIONALS else "plain"
             label = self._assignment(begin, end) if kind == "plain" else None
@@ -124,7 +121,7 @@ class _Regular:
                 self._module_docstring(begin, end, docstring)
             elif label:
                 assigned = label
-                self._drafts.append(label)
+                self.drafts.append(label)
             elif kind:
                 run.append((begin, end))
                 run_kind = kind
@@ -137,15 +134,14 @@ class _Regular:
     def _module_docstring(self, begin: int, end: int, docstring: str) -> None:
         name = self._module_name
         title = docstring.strip().partition("\n")[0][:200]
-        self._drafts.append(
+        self.drafts.append(
             Draft(BlockKind.DOCUMENT, name.rpartition(".")[2], name, begin, end, (0, 0), title, docstring)
         )
 
     def _conditional(self, begin: int, end: int) -> None:
-        colon = self._scan.colon(begin)
-        header = one_line(self._text[begin : colon - 1], 200).rstrip(": ")
+        header = one_line(self._text[begin : self._scan.header(begin)], 200).rstrip(": ")
         draft = Draft(BlockKind.CONDITIONAL, header, header, begin, end, (0, 0), header)
-        self._drafts.append(draft)
+        self.drafts.append(draft)
         self._conditionals.append(draft)
 
     def _run(self, spans: list[tuple[int, int]], run_kind: str) -> None:
@@ -153,7 +149,7 @@ class _Regular:
         if run_kind == "import":
             kind, name = BlockKind.IMPORT, "imports"
         signature = one_line("; ".join(one_line(self._text[begin:end], 100) for begin, end in spans[:20]), 300)
-        self._drafts.append(Draft(kind, name, name, spans[0][0], spans[-1][1], (0, 0), signature))
+        self.drafts.append(Draft(kind, name, name, spans[0][0], spans[-1][1], (0, 0), signature))
 
     def _assignment(self, begin: int, end: int, scope: _Scope | None = None) -> Draft | None:
         alias = _TYPE_ALIAS.match(self._masked, begin)
@@ -222,7 +218,7 @@ class _Regular:
                 start=start,
                 end=end,
                 rows=(0, 0),
-                signature=one_line(text[begin : colon - 1].rstrip()),
+                signature=one_line(text[begin:colon].rstrip().removesuffix(":").rstrip()),
                 docstring=string[0] if string else "",
                 importable=importable,
             )
@@ -233,20 +229,16 @@ class _Regular:
                         self._conditionals[place].elided.append((colon, end))
                 elif parent.is_class:
                     parent.draft.elided.append((colon, end))
-            if len(path) > DEPTH:
-                raise Irregular
-            self._drafts.append(draft)
+            if len(path) <= DEPTH:
+                self.drafts.append(draft)
+            self.definitions[begin] = draft
             scope = _Scope(draft, path, is_class, importable, colon)
             above.append(scope)
-            if is_class and self._size(colon, end) > LONG_ASSIGNMENT:
+            if is_class and end - colon > LONG_ASSIGNMENT:
                 self._long.append(scope)
         for scope in self._long:
             self._long_assignments(scope)
         return names
-
-    def _size(self, begin: int, end: int) -> int:
-        """The bytes of a part of the text."""
-        return end - begin if self._is_ascii else len(self._text[begin:end].encode())
 
     def _decorated_from(self, pending: list[tuple[int, int]], begin: int, width: int) -> int:
         """The start of a definition's decorators."""
@@ -273,15 +265,15 @@ class _Regular:
         gaps.append((position, scope.draft.end))
         while gaps:
             begin, end = gaps.pop()
-            if self._size(begin, end) <= LONG_ASSIGNMENT:
+            if end - begin <= LONG_ASSIGNMENT:
                 continue
             for first, last in self._scan.statements_in(begin, end):
                 word = self._first_word(first)
-                if self._size(first, last) <= LONG_ASSIGNMENT or word in _DEFINITIONS:
+                if last - first <= LONG_ASSIGNMENT or word in _DEFINITIONS:
                     continue
                 if word in _COMPOUND:
-                    gaps.append((self._scan.colon(first), last))
+                    gaps.append((self._scan.header(first), last))
                     continue
                 draft = self._assignment(first, last, scope)
                 if draft:
-                    self._drafts.append(draft)
+                    self.drafts.append(draft)

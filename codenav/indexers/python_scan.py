@@ -1,41 +1,43 @@
 """Python source scanned with regular expressions, without a syntax tree.
 
 Strings and comments are blanked out first. In the rest, a statement begins only at the beginning of a line, so each
-definition is found by its keyword and its extent by indentation. It takes a tenth of tree-sitter's time. Anything
-doubtful (tabs, semicolons, brackets or quotes that stay open) raises `Irregular`: the parser reads that file.
+definition is found by its keyword and its extent by indentation. It takes a tenth of the time of a syntax tree, and
+what is wrong within a statement does not matter.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
 
 from codenav.indexers.python_draft import NAME_LENGTH, Calls
-from codenav.indexers.python_formatted import STRING, Irregular, expressions
 from codenav.indexers.python_text import clean, literal_text
 
+STRING = "\x01"
+"""The character that strings are filled with."""
 _TOKEN = re.compile(
     r"""\#[^\n]*+
     |\\\n
     |\"\"\"[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+\"\"\"
     |'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''
+    |(?P<open>\"\"\"|''')
     |"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"
     |'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'
+    |(?P<half>["'][^\n]*+)
     """,
     re.DOTALL | re.VERBOSE,
 )
-_IRREGULAR = re.compile(r"[\"';\\\t\r\f\v]")
+_FORM_FEEDS = re.compile(r"(?:\A|\n)\f+")
+_BLANKS = str.maketrans(dict.fromkeys("\t\f\v\\", " "))
 _DEFINITION = re.compile(r"def +([^\W\d]\w*)")
 _CLASS = re.compile(r"class +([^\W\d]\w*)")
-_NOTHING = re.compile(r" *(?:[#\n]|\Z)")
-"""A line without code."""
-_LAMBDA = re.compile(r"\blambda\b")
 _COLUMN_0 = re.compile(r"\n(?=[^ \n])")
 _INDENTED = re.compile(r"\n +(?=[^ \n)\]}])")
 _PLAIN_HEADER = re.compile(r"[^()\[\]{}:\n]*(?:\([^()\[\]{}]*\)[^()\[\]{}:\n]*)?:")
-_MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?")
+_MARK = re.compile(r"[()\[\]{}]|:=?|[<>=!]?==?|\blambda\b")
+_LINE_END = re.compile(r"[^\n]*")
 _STRING = re.compile(rf"[ \n]*([A-Za-z]{{0,2}}{STRING}[A-Za-z {STRING}]*)(?=\n|\Z)")
 _CALL_REVERSED = re.compile(r"\(([ \n]*[\w.]+)([ \n]+\.[\w.]*)?")
 """A name before a bracket, and what ends in a dot before it: `a. b(`."""
@@ -43,78 +45,85 @@ _CHAIN_REVERSED = re.compile(r"[ \n]+([\w.]+)")
 _FORMATTED = re.compile(r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])\Z")
 """The prefix of a string that contains expressions: PEP 498 and 750."""
 _IF = re.compile(r"( *)if\b")
-_CASE = re.compile(r"\n +case\b[^\n]*:")
-_CONFLICTS = ("\n<<<<<<<", "\n=======", "\n>>>>>>>")
+_CASE = re.compile(r"\n +(?P<word>case|match)\b(?! *[.=,)])")
+_CONFLICT = re.compile(r"(?:<<<<<<<|=======|>>>>>>>)[^\n]*")
+_BEGINS = re.compile(r"(?:async +)?def +\w|class +\w+ *[:(]")
+"""The beginnings of lines that no bracket can hold."""
+_FIELD_MARK = re.compile(r"\{\{|\}\}|\\N\{[^}]*\}|[{}]")
+_EXPRESSION_MARK = re.compile(r"[bBrRuU]?(?:'[^'\n]*'|\"[^\"\n]*\")|[{}()\[\]:]")
+_LINES = 20
+"""The most lines above the name in a condition where its `if` may be."""
+_PATTERN = 500
+"""Characters of the longest pattern of a `case`."""
 _VALUES = ("None", "True", "False")
 _NOT_AT_IMPORT = ("__name__", "TYPE_CHECKING")
 """Names whose presence in the condition of an `if` means that its definitions cannot be imported."""
 
 
+class Irregular(Exception):
+    """Raised for source with brackets or strings that stay open."""
+
+
 class Scan:
-    """The source of one file, scanned. `text` has `\\n` line ends.
+    """The source of one file, scanned. `text` has `\\n` line ends and no tabs that indent.
 
     Raises:
-        Irregular: the file has to be parsed.
+        Irregular: a bracket or a string stays open, if `strict`.
     """
 
-    def __init__(self, text: str) -> None:
-        if STRING in text:
-            raise Irregular
+    def __init__(self, text: str, *, strict: bool = True) -> None:
         self.text = text
+        self._strict = strict
         self._formatted: list[tuple[int, str]] = []
-        self.masked = _TOKEN.sub(self._blank, text)
+        masked = _TOKEN.sub(self._blank, text.replace(STRING, " "))
+        if not masked.isascii() or "\f" in masked or "\t" in masked or "\\" in masked:
+            masked = _FORM_FEEDS.sub(lambda found: " " * (len(found.group()) - 1) + "\n", masked).translate(_BLANKS)
+        if "\n<<<<<<<" in masked:
+            masked = _CONFLICT.sub(lambda found: " " * len(found.group()), masked)
+        self.masked = masked
         """The source with strings and comments blanked out, at the same length."""
-        # What Python takes for a name beyond ASCII is no matter of a regular expression.
-        if not self.masked.isascii() or _IRREGULAR.search(self.masked):
-            raise Irregular
-        if any(mark in self.masked for mark in _CONFLICTS):
-            raise Irregular
-        if " case " in self.masked and _CASE.search(self.masked):
-            raise Irregular
         self._dedents: dict[int, re.Pattern[str]] = {}
 
     def _blank(self, found: re.Match[str]) -> str:
         token = found.group()
-        if token[0] == "#":
+        if token[0] in "#\\":
             return " " * len(token)
-        if token[0] == "\\":
-            line = found.string.rfind("\n", 0, found.start()) + 1
-            if (
-                _NOTHING.match(found.string, found.end())
-                or found.string[line : found.start()].isspace()
-                or line == found.start()
-            ):
-                raise Irregular
-            return " " * len(token)
-        if "{" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
-            if token.count("{") != token.count("}"):
-                # Its own quotes stand inside of braces: it has not ended here.
-                raise Irregular
-            if "(" in token:
-                self._formatted.append((found.start(), token))
+        if self._strict and (found["open"] or found["half"]):
+            raise Irregular
+        if "{" in token and "(" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
+            self._formatted.append((found.start(), token))
         return STRING * len(token)
 
     def statements(self) -> Iterator[tuple[int, int]]:
         """Start and end of each module-level statement; each clause of a compound statement by itself."""
         masked = self.masked
         starts = [found.end() for found in _COLUMN_0.finditer(masked)]
-        if masked and masked[0] not in " \n":
-            starts.insert(0, 0)
-        if masked[: starts[0] if starts else None].strip(" \n"):
-            raise Irregular
+        head = masked[: starts[0] if starts else None]
+        if head.strip(" \n"):
+            starts.insert(0, len(head) - len(head.lstrip(" \n")))
         depth = begin = 0
         for place, start in enumerate(starts):
+            if depth > 0 and _BEGINS.match(masked, start):
+                depth = self._open(depth)
+                yield begin, begin + len(masked[begin:start].rstrip(" \n"))
             if not depth:
                 begin = start
             following = starts[place + 1] if place + 1 < len(starts) else len(masked)
             part = masked[start:following]
             depth += balance(part)
             if depth < 0:
-                raise Irregular
+                depth = self._open(depth)
             if not depth:
                 yield begin, start + len(part.rstrip(" \n"))
         if depth:
+            self._open(depth)
+            yield begin, len(masked.rstrip(" \n"))
+
+    def _open(self, depth: int) -> int:
+        """The depth after brackets that do not fit, unless they are an error."""
+        if self._strict:
             raise Irregular
+        return 0
 
     def statements_in(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Start and end of each statement between `begin` and `end` of a body, indented like the first line there."""
@@ -143,38 +152,36 @@ class Scan:
         for found in pattern.finditer(masked, begin):
             depth += balance(masked[at : found.start()])
             at = found.start()
-            if not depth:
+            if depth <= 0 or _BEGINS.match(masked, found.end()):
                 end = at
                 break
         return begin + len(masked[begin:end].rstrip(" \n"))
 
     def header(self, at: int) -> int:
-        """The position after the colon of a definition's header; its name ends at `at`."""
+        """The position after the colon of a definition's header, or at the end of the line; its name ends at `at`."""
         plain = _PLAIN_HEADER.match(self.masked, at)
-        return plain.end() if plain and "lambda" not in plain.group() else self.colon(at)
+        colon = plain.end() if plain and "lambda" not in plain.group() else self.colon(at)
+        return colon if colon >= 0 else _LINE_END.search(self.masked, at).end()  # type: ignore[union-attr]
 
-    def colon(self, at: int) -> int:
-        """The position after the next colon outside brackets.
-
-        Raises:
-            Irregular: the logical line has none.
-        """
-        depth = 0
-        for mark in _MARK.finditer(self.masked, at):
-            kind, between = mark.group(), self.masked[at : mark.start()]
-            # The colon of a lambda is not that of the statement.
-            if not depth and ("\n" in between or ("lambda" in between and _LAMBDA.search(between))):
+    def colon(self, at: int, end: int | None = None) -> int:
+        """The position after the next colon outside brackets; -1 if the logical line has none, up to `end`."""
+        depth = lambdas = 0
+        for mark in _MARK.finditer(self.masked, at, len(self.masked) if end is None else end):
+            kind = mark.group()
+            if depth <= 0 and "\n" in self.masked[at : mark.start()]:
                 break
             if kind in "([{":
                 depth += 1
             elif kind in ")]}":
                 depth -= 1
-                if depth < 0:
-                    break
-            elif kind == ":" and not depth:
+            elif depth <= 0 and kind == "lambda":
+                lambdas += 1
+            elif depth <= 0 and kind == ":" and lambdas:
+                lambdas -= 1
+            elif depth <= 0 and kind == ":":
                 return mark.end()
             at = mark.end()
-        raise Irregular
+        return -1
 
     def assigned(self, begin: int, end: int) -> tuple[int, int] | None:
         """The end of an assignment's target and the start of its value (-1: no value); None for other statements."""
@@ -185,7 +192,7 @@ class Scan:
                 depth += 1
             elif kind in ")]}":
                 depth -= 1
-            elif depth:
+            elif depth or kind == "lambda":
                 continue
             elif kind == "=" or kind + self.masked[mark.start() - 1] in (">=>", "<=<"):
                 before = self.masked[begin : mark.start()].rstrip("+-*/%&|^@<>")
@@ -243,42 +250,51 @@ class Scan:
         """Start and end of each `if` whose condition does not hold at import."""
         masked = self.masked
         guarded = []
+        depth = before = 0
         for at in sorted(place for mark in _NOT_AT_IMPORT for place in places(masked, mark)):
+            depth, before = depth + balance(masked[before:at]), at
             line = masked.rfind("\n", 0, at) + 1
-            depth = balance(masked[:at])
-            while line and balance(masked[line:at]) != depth:
-                line = masked.rfind("\n", 0, line - 1) + 1
+            for _ in range(_LINES):
+                if line and balance(masked[line:at]) < depth:
+                    line = masked.rfind("\n", 0, line - 1) + 1
             condition = _IF.match(masked, line)
-            if condition:
-                with suppress(Irregular):
-                    # Inside brackets the `if` belongs to a conditional expression or a comprehension.
-                    colon = self.colon(condition.end())
-                    guarded.append((line, self.dedent(colon, len(condition.group(1)))))
+            # Inside brackets the `if` belongs to a conditional expression or a comprehension.
+            colon = self.colon(condition.end()) if condition else -1
+            if condition and colon >= 0:
+                guarded.append((line, self.dedent(colon, len(condition.group(1)))))
         return guarded
 
     def calls(self, names: set[int]) -> Calls:
-        """The calls in the file, without the definitions whose names begin at `names`.
-
-        Raises:
-            Irregular: the name of one is written in an unusual way.
-        """
-        found = _calls(self.masked, self.text, names)
+        """The calls in the file, without the definitions whose names begin at `names`."""
+        found = _calls(self.masked, names)
         found.reverse()
+        if " case " in self.masked:
+            patterns = list(self._patterns())
+            begins = [begin for begin, _ in patterns]
+            ends = [0, *(end for _, end in patterns)]
+            found = [call for call in found if call[0] >= ends[bisect_right(begins, call[0])]]
         if self._formatted:
             for start, token in self._formatted:
-                for begin, end, masked in expressions(token):
-                    found += ((start + begin + at, name) for at, name in _calls(masked, token[begin:end]))
+                for begin, masked in _expressions(token):
+                    found += ((start + begin + at, name) for at, name in _calls(masked))
             found.sort()
         return Calls([start for start, _ in found], [name for _, name in found])
 
+    def _patterns(self) -> Iterator[tuple[int, int]]:
+        """The ranges of the words `match` and of the patterns in `case`, where what looks like a call is none."""
+        for found in _CASE.finditer(self.masked):
+            begin, colon = found.start("word"), self.colon(found.end(), found.end() + _PATTERN)
+            if colon >= 0 and found["word"] == "match":
+                yield begin, begin + 1
+            elif colon >= 0:
+                guard = self.masked.find(" if ", begin, colon)
+                yield begin, guard if guard >= 0 else colon
 
-def _calls(masked: str, text: str, names: set[int] | None = None) -> list[tuple[int, str]]:
-    """Offset and name of each call in a text and the same without its strings and comments, the last one first.
+
+def _calls(masked: str, names: set[int] | None = None) -> list[tuple[int, str]]:
+    """Offset and name of each call in a text without its strings and comments, the last one first.
 
     Those at the offsets in `names` are definitions; None for a text inside of brackets.
-
-    Raises:
-        Irregular: a name has blanks in it.
     """
     size = len(masked)
     backwards = masked[::-1]
@@ -289,30 +305,28 @@ def _calls(masked: str, text: str, names: set[int] | None = None) -> list[tuple[
             start = size - call.end(1)
             # Numbers such as `1.` and an ellipsis may end in a dot, too.
             if (before := call[2]) and not before[-1].isdigit() and not before.endswith(".."):
-                raise Irregular
+                joined = call[1] + before.lstrip(" \n")
+                start, name = size - call.end(2), _called[joined] or name
             if name[0] == "\n":
                 # Outside of brackets, a name and a bracket on the next line are two statements.
                 if names is not None and not balance(masked[:start]):
                     continue
                 name = name[1:]
             if name[0] == "." and masked[start - 1] in " \n":
-                start, name = _chained(backwards, text, call)
+                start, name = _chained(backwards, call)
             if not names or start not in names:
                 found.append((start, name))
     return found
 
 
-def _chained(backwards: str, text: str, call: re.Match[str]) -> tuple[int, str]:
+def _chained(backwards: str, call: re.Match[str]) -> tuple[int, str]:
     """Offset and name of a call with blanks or line ends before its dots, as in a chain of calls over several lines."""
-    size = len(text)
     written, end = call.group(1).lstrip(" \n"), call.end(1)
     while written[-1] == "." and (before := _CHAIN_REVERSED.match(backwards, end)):
-        if not text[size - before.start(1) : size - end].isspace():
-            break
         written, end = written + before.group(1), before.end()
     name = _called[written] if end - call.end(1) + len(call.group(1).lstrip(" \n")) <= NAME_LENGTH else ""
     name = name or "." + written.partition(".")[0][::-1]
-    return size - (end if name[0] != "." else call.end(1)), name
+    return len(backwards) - (end if name[0] != "." else call.end(1)), name
 
 
 class _Called(dict[str, str]):
@@ -341,6 +355,39 @@ class _Called(dict[str, str]):
 
 
 _called = _Called()
+
+
+def _expressions(token: str) -> Iterator[tuple[int, str]]:
+    """Start of each expression in the braces of a string, and its text without strings."""
+    depths: list[int] = []
+    at, begin, plain = 0, 0, True
+    masked: list[str] = []
+    while mark := (_FIELD_MARK if plain else _EXPRESSION_MARK).search(token, at):
+        kind, start, at = mark.group(), mark.start(), mark.end()
+        if plain:
+            if kind == "}}" and depths:
+                # The end of a field, and of the one whose format it belongs to.
+                kind, at = "}", at - 1
+            if kind == "{":
+                depths.append(0)
+                begin, plain = at, False
+                masked = []
+            elif kind == "}" and depths:
+                depths.pop()
+        elif len(kind) > 1:
+            masked += token[begin + sum(map(len, masked)) : start], STRING * len(kind)
+            if token[start - 1] in "fFtT":
+                yield from ((start + first, text) for first, text in _expressions(kind))
+        elif kind in "([{":
+            depths[-1] += 1
+        elif depths[-1] and kind in ")]}":
+            depths[-1] -= 1
+        elif kind in ":}" and not depths[-1]:
+            masked.append(token[begin + sum(map(len, masked)) : start])
+            yield begin, "".join(masked)
+            plain = True
+            if kind == "}":
+                depths.pop()
 
 
 def places(text: str, part: str) -> Iterator[int]:
