@@ -61,6 +61,7 @@ _JAVASCRIPT_DEFINITIONS = {
 
 JAVASCRIPT = Rules(
     name="javascript",
+    extensions=".js .mjs .cjs .jsx",
     offers=True,
     package="tree_sitter_javascript",
     definitions=_JAVASCRIPT_DEFINITIONS,
@@ -79,6 +80,7 @@ JAVASCRIPT = Rules(
 TYPESCRIPT = replace(
     JAVASCRIPT,
     name="typescript",
+    extensions=".ts .mts .cts",
     package="tree_sitter_typescript",
     entry="language_typescript",
     definitions={
@@ -101,10 +103,11 @@ TYPESCRIPT = replace(
     imports=frozenset({"import_statement", "import_alias"}),
 )
 
-TSX = replace(TYPESCRIPT, entry="language_tsx")
+TSX = replace(TYPESCRIPT, entry="language_tsx", extensions=".tsx")
 
 GO = Rules(
     name="go",
+    extensions=".go",
     package="tree_sitter_go",
     extra="languages",
     definitions={
@@ -133,6 +136,7 @@ def _public(signature: str) -> bool:
 
 JAVA = Rules(
     name="java",
+    extensions=".java",
     package="tree_sitter_java",
     extra="languages",
     definitions={
@@ -163,6 +167,7 @@ JAVA = Rules(
 
 RUST = Rules(
     name="rust",
+    extensions=".rs",
     offers=True,
     package="tree_sitter_rust",
     extra="languages",
@@ -203,6 +208,7 @@ _C_DEFINITIONS = {
 
 C = Rules(
     name="c",
+    extensions=".c .h",
     package="tree_sitter_c",
     extra="languages",
     definitions=_C_DEFINITIONS,
@@ -219,6 +225,7 @@ C = Rules(
 CPP = replace(
     C,
     name="cpp",
+    extensions=".cc .cpp .cxx .hh .hpp .hxx .c++ .h++ .ixx .inl .ipp .tpp .cu .cuh",
     package="tree_sitter_cpp",
     definitions={
         **_C_DEFINITIONS,
@@ -241,6 +248,7 @@ def _cs_import(package: str, name: str, kind: BlockKind) -> str:
 
 CSHARP = Rules(
     name="csharp",
+    extensions=".cs",
     package="tree_sitter_c_sharp",
     extra="languages",
     definitions={
@@ -280,6 +288,7 @@ CSHARP = Rules(
 
 RUBY = Rules(
     name="ruby",
+    extensions=".rb .rake .gemspec .ru",
     package="tree_sitter_ruby",
     extra="languages",
     definitions={
@@ -306,6 +315,7 @@ def _php_import(package: str, name: str, kind: BlockKind) -> str:
 
 PHP = Rules(
     name="php",
+    extensions=".php",
     package="tree_sitter_php",
     entry="language_php",
     extra="languages",
@@ -351,4 +361,6 @@ LANGUAGE_RULES = {
     "ruby": RUBY,
     "php": PHP,
 }
-"""Language tables by the names in `walk.LANGUAGES`. A header (`.h`) is `c` there; `code_blocks` looks inside it."""
+"""Language tables by the name of a file's language. A header (`.h`) is `c` there; `code_blocks` looks inside it."""
+
+EXTENSIONS = {extension: name for name, rules in LANGUAGE_RULES.items() for extension in rules.extensions.split()}

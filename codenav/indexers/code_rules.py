@@ -53,6 +53,8 @@ class Rules:
     """The function of that module."""
     extra: str = ""
     """The extra of this distribution that installs the grammar; empty if it comes without one."""
+    extensions: str = ""
+    """The file name extensions in lower case, separated by spaces."""
     definitions: Mapping[str, Reader] = field(default_factory=dict)
     wrappers: frozenset[str] = frozenset()
     """Nodes that contain a definition and are part of it: `export`, `template <…>`, `const` around its names."""

@@ -12,20 +12,16 @@ from pathlib import Path, PurePosixPath
 
 from codenav.core.blocks import FileSkip
 from codenav.core.secrets.files import is_secret, is_secret_name, secret_part
+from codenav.indexers.code_languages import EXTENSIONS
 from codenav.indexers.ignore import Ignore, rules_above, rules_of
 from codenav.indexers.scripts import may_be_script, script_language
 from codenav.indexers.work_tree import WorkTree
 
 LANGUAGES = {
+    **EXTENSIONS,
     ".py": "python", ".pyi": "python", ".pyw": "python", ".pyx": "cython", ".pxd": "cython", ".pxi": "cython",
     ".ipynb": "notebook",
     ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".rst": "restructuredtext", ".txt": "text",
-    ".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".jsx": "javascript",
-    ".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "tsx",
-    ".go": "go", ".java": "java", ".rs": "rust",
-    ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hh": "cpp", ".hpp": "cpp", ".hxx": "cpp",
-    ".c++": "cpp", ".h++": "cpp", ".ixx": "cpp", ".inl": "cpp", ".ipp": "cpp", ".tpp": "cpp", ".cu": "cpp",
-    ".cuh": "cpp", ".cs": "csharp", ".rb": "ruby", ".rake": "ruby", ".gemspec": "ruby", ".ru": "ruby", ".php": "php",
     ".vue": "component", ".svelte": "component",
 }  # fmt: skip
 """Languages by file name extension, in any case. A `.h` that contains lines of C++ is read as C++."""

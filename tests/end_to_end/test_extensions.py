@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +19,8 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_is_one_short_file() -> None:
-    assert all(len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60 for name in ("bash_environment",))
+    for name in ("bash_environment", "bash_language"):
+        assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60
 
 
 def test_an_environment(library: Path) -> None:
@@ -33,3 +36,23 @@ def test_an_environment(library: Path) -> None:
     # It can be read again: the record knows actions by their type alone.
     again = codenav.load_episode(result.id)
     assert (again.steps[0].action.type, again.steps[0].action.content) == ("bash", "echo $((6 * 7)); ls nowhere")
+
+
+def test_a_language(tmp_path: Path) -> None:
+    package = shutil.copytree(ROOT / "codenav", tmp_path / "codenav", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "examples" / "bash_language.py", package / "indexers" / "bash.py")
+    tables = package / "indexers" / "code_languages.py"
+    text = tables.read_text().replace(
+        "from codenav.indexers.code_rules",
+        "from codenav.indexers.bash import BASH\nfrom codenav.indexers.code_rules",
+        1,
+    )
+    tables.write_text(text.replace("LANGUAGE_RULES = {", 'LANGUAGE_RULES = {\n    "bash": BASH,'))
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (scripts / "deploy.sh").write_text(
+        "# Copies the site.\nupload() {\n  rsync site/ $1\n}\nrelease() {\n  upload web\n}\n"
+    )
+    command = [sys.executable, "-m", "codenav", "callers", "upload", "--on", "scripts"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("FUNCTION   release  deploy.sh:5\n")
