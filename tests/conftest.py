@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 from command_line import codenav
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A shell starts background jobs with SIGINT ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Every run draws the same cases; `make fuzz` draws others.
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("fuzz", print_blob=True)
+# Every run draws the same cases; `make fuzz` draws others. A busy machine draws slowly.
+BUSY = [HealthCheck.too_slow]
+settings.register_profile("fixed", derandomize=True, suppress_health_check=BUSY)
+settings.register_profile("fuzz", print_blob=True, suppress_health_check=BUSY)
 settings.load_profile("fixed")
 
 pytest_plugins = ["elasticsearch_server", "docker_engine", "local_model"]
