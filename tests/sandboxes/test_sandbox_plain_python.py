@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 
 import pytest
@@ -13,12 +14,49 @@ TRIED_ON = ("bubblewrap",)
 """What runs inside is the same in all of them."""
 
 
-def test_a_step_awaits_or_runs_a_loop(box):
+@pytest.fixture
+def both(fresh):
+    """A sandbox with a coroutine function."""
+    box = fresh()
     assert box.run("import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n").ok
-    assert box.run("asyncio.run(f(1)), asyncio.new_event_loop().run_until_complete(f(2))").stdout == "(1, 2)\n"
-    done = box.run("await f(1)\nasyncio.run(f(1))")
+    return box
+
+
+def test_event_loops_run_beside_await(both):
+    runs = ["asyncio.run(f(1))", "asyncio.get_event_loop().run_until_complete(f(1))", "(lambda: asyncio.run(f(1)))()"]
+    runs.append("asyncio.new_event_loop().run_until_complete(f(1))")
+    if sys.version_info >= (3, 11) and both.run("hasattr(asyncio, 'Runner')").stdout == "True\n":
+        runs.append("asyncio.Runner().run(f(1))")
+    if both.run("import anyio").ok:
+        runs += ["anyio.run(f, 1)", "(lambda: anyio.run(f, 1))()"]
+    for run in runs:
+        done = both.run(
+            f"first = await f(0)\nsecond = {run}\nthird = await asyncio.gather(f(2), f(3))\nfirst, second, third"
+        )
+        assert (done.stdout, done.stderr) == ("(0, 1, [2, 3])\n", ""), (run, done)
+
+
+def test_tasks_go_on_while_their_loop_runs_within_a_step(both):
+    both.run("task = asyncio.ensure_future(f(1)); loop = asyncio.get_running_loop(); await f(0)")
+    got = "got = loop.run_until_complete(asyncio.gather(f(3), f(4)))"
+    done = both.run(f"later = asyncio.ensure_future(f(2))\n{got}\nawait later, got")
+    assert done.stdout == "(2, [3, 4])\n", done
+
+
+def test_anyio_knows_its_own_loop(both):
+    if not both.run("import anyio").ok:
+        pytest.skip("anyio is not installed there")
+    inside = "async with anyio.create_task_group() as group: group.start_soon(f, 1)"
+    both.run(f"async def g():\n    {inside}\n    return 7")
+    done = both.run("await g(), anyio.run(g), await g(), asyncio.current_task() is not None")
+    assert done.stdout == "(7, 7, 7, True)\n", done
+    assert "Already running asyncio" in both.run("async def h(): anyio.run(f)\nawait h()").error.message
+
+
+def test_what_a_step_awaits_may_not_run_a_loop(both):
+    done = both.run("async def g(): asyncio.run(f(1))\nawait g()")
     assert done.outcome == Outcome.ERROR and "running event loop" in done.error.message
-    assert box.run("await f(1)").stdout == "1\n"
+    assert both.run("await f(1)").stdout == "1\n"
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

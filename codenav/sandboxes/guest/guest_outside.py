@@ -151,7 +151,7 @@ def _has_children(*, several: bool) -> bool:
 
 
 def _shares_memory() -> bool:
-    """True if memory is written to for other processes too. Semaphores do not count, nor what SQLite maps."""
+    """True if memory is written to for other processes too, but for semaphores, and SQLite's of a database in WAL mode."""
     with open("/proc/self/maps", "rb") as file:
         shared = [line.rstrip() for line in file if b" rw-s " in line]
     return any(b"/dev/shm/sem." not in line and not line.endswith(b"-shm") for line in shared)
