@@ -9,9 +9,9 @@ GONE = "that earlier steps had opened are gone"
 LOCKED = "a lock that one of them held stays locked"
 CUT = "an open file that was written on is cut back to its length of before"
 STAYS = "what was written to an open file stays in it"
+UNLOCKED = "locks on files, by fcntl or lockf, are gone"
 CLOSED = "a database connection of before is closed, and what it had not committed is undone"
-BROKEN = "pools and futures that they served are broken"
-SHARES = "shared memory is as it was left"
+BROKEN = "pools, futures and queues that they served are broken"
 
 PRIVATE = kinds(r"""
 array
@@ -220,25 +220,45 @@ Value and Array
     va, ay = multiprocessing.Value('i', 1), multiprocessing.Array('d', 2)
   > va.value = ay[0] = 5
   ? va.value, ay[:]
-  = (5, [5.0, 0.0])
+  = (1, [0.0, 0.0])
+
+multiprocessing.Lock
+    ml = multiprocessing.Lock()
+  > _ = ml.acquire()
+  ? ml.acquire(block=False)
+  = True
 
 shared memory
     sm = shared_memory.SharedMemory(create=True, size=9); sm.buf[0] = 1
   > sm.buf[0] = 2
   ? sm.buf[0]
-  = 2
+  = 1
 
 anonymous mmap
     mm = mmap.mmap(-1, 9)
   > mm[0] = 1
   ? mm[0]
-  = 1
+  = 0
+
+mapped file
+    _ = open('mf', 'wb').write(bytes(4096))
+    with open('mf', 'r+b') as ff: mf = mmap.mmap(ff.fileno(), 0)
+  > mf[0] = 1
+  ? mf[0], open('mf', 'rb').read(1)
+  = (0, b'\x00')
 """)
 
 SERVED = kinds(r"""
-multiprocessing.Pool
+multiprocessing.Queue
     import multiprocessing
     mc = multiprocessing.get_context('fork')
+    qu = mc.Queue()
+    qu.put(1)
+  ? try: qu.get()
+  ? except ValueError: print('closed')
+  = closed
+
+multiprocessing.Pool
     pl = mc.Pool(1)
   ? try: pl.map(int, [1])
   ? except ValueError: print('broken')
@@ -249,12 +269,12 @@ GROUPS: dict[str, tuple[tuple[Kind, ...], tuple[str, ...]]] = {
     "private memory": (PRIVATE, ()),
     "files that are read": (READ, ()),
     "files that are written": (WRITTEN, (CUT,)),
-    "files that are written over": (OVER, (STAYS,)),
+    "files that are written over": (OVER, (STAYS, UNLOCKED)),
     "databases": (BASES, (CLOSED,)),
     "threads": (THREADS, (f"threads {GONE}", LOCKED, BROKEN)),
     "children": (CHILDREN, (f"child processes {GONE}",)),
     "connections": (LINES, (f"child processes and connections {GONE}",)),
-    "shared memory": (SHARED, (f"child processes and connections {GONE}", SHARES)),
+    "shared memory": (SHARED, ()),
     "served by others": (SERVED, (f"threads, child processes and connections {GONE}", LOCKED, BROKEN)),
 }
 DEATHS = {

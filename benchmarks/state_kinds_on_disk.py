@@ -84,6 +84,14 @@ file written over
   ? fo.tell(), fo.read()
   = (0, b'xbc')
 
+lock on a file
+    import fcntl
+    fk = open('fk', 'w')
+    fcntl.lockf(fk, fcntl.LOCK_EX)
+  ? print(' POSIX ' in open('/proc/locks').read())
+  ? fk.close()
+  = False
+
 position
     _ = open('in', 'w').write('x' * 999); fp = open('in', 'rb'); _ = fp.seek(100)
   > _ = fp.seek(0)

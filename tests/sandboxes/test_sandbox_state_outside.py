@@ -59,6 +59,7 @@ def test_what_was_written_over_stays_and_is_named(box):
     says(box, "f = open('over', 'w+b', buffering=0)\nf.write(b'abc')\nf.seek(0)")
     assert crash(box, "f.write(b'x')") == "; what was written to an open file stays in it."
     assert says(box, "f.tell(), f.read()") == "(0, b'xbc')"
+    assert "an open file was deleted" in crash(box, "import os\nos.unlink('over')")
     assert says(box, "f.close()") == ""
 
 
@@ -97,22 +98,38 @@ def test_a_transaction_that_reached_the_disk_is_undone(box, journal):
     says(box, "base.close()")
 
 
-def test_shared_memory_is_as_the_step_left_it_and_named(box):
-    says(box, "open('mapped', 'wb').write(bytes(4096))")
-    says(box, "import mmap\nwith open('mapped', 'r+b') as file: mapped = mmap.mmap(file.fileno(), 0)")
-    assert crash(box, "mapped[0] = 6").endswith("; shared memory is as it was left.")
-    assert says(box, "mapped[0], mapped.close()") == "(6, None)"
+def test_shared_memory_is_as_it_was(box):
+    made = """
+    import mmap, multiprocessing
+    from multiprocessing.shared_memory import SharedMemory
+    number, many, lock = multiprocessing.Value('i', 5), multiprocessing.Array('d', [1, 2]), multiprocessing.Lock()
+    named, nameless = SharedMemory(create=True, size=100), mmap.mmap(-1, 5000)
+    named.buf[:2] = nameless[:2] = b'ab'
+    open('mapped', 'wb').write(bytes(4096))
+    with open('mapped', 'r+b') as file: mapped = mmap.mmap(file.fileno(), 0)
+    """
+    says(box, made)
+    changed = "number.value = 6; many[0] = 9; lock.acquire(); named.buf[0] = nameless[0] = mapped[0] = 120"
+    assert crash(box, changed) == "."
+    seen = "number.value, many[:], lock.acquire(block=False), bytes(named.buf[:2]), nameless[:2], mapped[0]"
+    assert says(box, seen) == "(5, [1.0, 2.0], True, b'ab', b'ab', 0)"
+    assert says(box, "again = SharedMemory(named.name)\nagain.buf[0], again.close()") == "(97, None)"
+    says(box, "large = mmap.mmap(-1, 2 << 20)\nlarge[0] = 1")
+    assert "shared memory of over 1 MiB is as it was left" in crash(box, "large[0] = 2")
+    assert says(box, "large[0], number.value") == "(2, 5)"
+    box.run("large.close(); named.unlink()")
 
 
 def test_children_that_were_killed_say_so(box):
     made = """
     import multiprocessing, subprocess, time
-    running = subprocess.Popen(['sleep', '99'])
+    running, done = subprocess.Popen(['sleep', '99']), subprocess.Popen(['sh', '-c', 'exit 3'])
     worker = multiprocessing.get_context('fork').Process(target=time.sleep, args=(99,)); worker.start()
+    while not open(f'/proc/{done.pid}/stat').read().rpartition(')')[2].split()[0] == 'Z': time.sleep(0.01)
     """
     says(box, made)
     assert "child processes" in crash(box)
-    assert says(box, "running.poll(), worker.is_alive(), worker.exitcode") == "(-9, False, -9)"
+    assert says(box, "running.poll(), done.poll(), worker.is_alive(), worker.exitcode") == "(-9, 3, False, -9)"
     assert crash(box) == "."
 
 
@@ -121,17 +138,21 @@ def test_what_threads_served_says_so_instead_of_waiting_for_ever(box):
     import concurrent.futures, multiprocessing, threading, time
     stop = threading.Event()
     threads, processes = concurrent.futures.ThreadPoolExecutor(2), concurrent.futures.ProcessPoolExecutor(1)
-    pool, waiting = multiprocessing.get_context('fork').Pool(1), threads.submit(stop.wait)
+    pool, queue = multiprocessing.get_context('fork').Pool(1), multiprocessing.get_context('fork').Queue()
+    waiting, promised = threads.submit(stop.wait), pool.apply_async(time.sleep, [99])
     threads.submit(int).result(), processes.submit(int).result()
+    queue.put(1)
     """
     says(box, made)
     told = crash(box)
-    assert "a lock that one of them held stays locked; pools and futures that they served are broken" in told
+    assert "a lock that one of them held stays locked; pools, futures and queues that they served are broken" in told
     for code, kind in (
         ("threads.submit(int)", "concurrent.futures.thread.BrokenThreadPool"),
         ("processes.submit(int)", "concurrent.futures.process.BrokenProcessPool"),
         ("pool.map(int, [1])", "ValueError"),
         ("waiting.result()", "RuntimeError"),
+        ("promised.get()", "RuntimeError"),
+        ("queue.get()", "ValueError"),
     ):
         done = box.run(code, timeout=5)
         assert done.error and done.error.type == kind, (code, done)
@@ -152,7 +173,7 @@ def test_an_event_loop_goes_on(box):
     says(box, "loop.close()")
 
 
-def test_connections_of_before_are_closed(box):
+def test_connections_and_gpus_of_before_are_closed(box):
     says(box, "import os, socket\nserver = socket.create_server(('127.0.0.1', 0))\nreader, writer = os.pipe()")
     assert crash(box) == "; connections that earlier steps had opened are gone."
     assert box.run("os.read(reader, 1)", timeout=5).stdout == "b''\n"
@@ -207,3 +228,13 @@ def test_a_twin_that_lies_about_what_is_gone_says_only_known_sentences(contained
     assert "threads that earlier steps" in told and "cut back" in told
     assert len(told) < 300
     assert says(box, "kept") == "1"
+
+
+def test_a_lock_of_flock_that_the_step_gave_up_is_there_again(fresh):
+    box = fresh()
+    box.run("import fcntl, os\nheld = open('held', 'w')\nfcntl.flock(held, fcntl.LOCK_EX)\nfree = open('free', 'w')")
+    spoilt = box.run("fcntl.flock(held, fcntl.LOCK_UN)\nfcntl.flock(free, fcntl.LOCK_SH)\nos._exit(1)")
+    assert spoilt.notice == "state kept: the variables are those from before this step."
+    other = "fcntl.flock(open({!r}), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    assert box.run(other.format("held")).error.type == "BlockingIOError"
+    assert box.run(other.format("free")).outcome is Outcome.OK

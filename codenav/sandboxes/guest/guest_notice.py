@@ -6,11 +6,17 @@ from collections.abc import Iterable, Sequence
 
 KINDS = {
     "q": "what is open outside the variables may be as it was left",
+    "r": "an open file was read on",
     "x": "an open file that was written on is cut back to its length of before",
     "f": "what was written to an open file stays in it",
+    "u": "an open file was deleted",
     "b": "a database connection of before is closed, and what it had not committed is undone",
-    "m": "shared memory is as it was left",
-    "e": "pools and futures that they served are broken",
+    "m": "shared memory of over 1 MiB is as it was left",
+    "e": "pools, futures and queues that they served are broken",
+    "l": "locks on files, by fcntl or lockf, are gone",
+    "o": "a lock on an open file, by flock, was taken by another one",
+    "k": "event, timer and epoll descriptors are as they were left",
+    "g": "what was on a GPU is gone",
 }
 """Sentences for what a woken twin may say of itself, by a letter each; see `guest_outside`."""
 _ALIVE = {"t": "threads", "c": "child processes", "n": "connections"}

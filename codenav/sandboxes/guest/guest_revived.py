@@ -41,6 +41,21 @@ def is_dead(inode: int) -> bool:
     return inode in _dead
 
 
+def trackers() -> list[tuple[int, int]]:
+    """The descriptor and process id of the helper of `multiprocessing` that cleans up after a session."""
+    helper = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
+    number, pid = getattr(helper, "_fd", None), getattr(helper, "_pid", None)
+    return [(number, pid)] if type(number) is int and type(pid) is int else []
+
+
+def forget_trackers() -> None:
+    """Forget the helper, which was killed: the next that needs it starts another one."""
+    for number, _ in trackers():
+        helper = sys.modules["multiprocessing.resource_tracker"]._resource_tracker
+        helper._fd = helper._pid = None
+        os.close(number)
+
+
 class Found:
     """The objects that a fork leaves without what they stand for, found in one look at all objects.
 
@@ -55,6 +70,7 @@ class Found:
             ("sqlite3", "Connection", True),
             ("sqlite3", "Cursor", True),
             ("asyncio.selector_events", "BaseSelectorEventLoop", True),
+            ("multiprocessing.queues", "Queue", True),
             ("subprocess", "Popen", children),
             ("multiprocessing.process", "BaseProcess", children),
             ("multiprocessing.popen_fork", "Popen", children),
@@ -62,6 +78,7 @@ class Found:
             ("concurrent.futures.process", "ProcessPoolExecutor", threads),
             ("concurrent.futures._base", "Future", threads),
             ("multiprocessing.pool", "Pool", threads),
+            ("multiprocessing.pool", "ApplyResult", threads),
         ):
             if there:
                 self._add(module, name)
@@ -98,8 +115,8 @@ def connections(found: Found) -> list[tuple[Any, str]]:
     """The connections of SQLite to files, with a path each; those to `:memory:` are private and stay."""
     paths = []
     for connection in found.of("Connection"):
-        rows = guarded(functools.partial(_files_of, connection)) or ()
-        paths += [(connection, os.path.realpath(path)) for path in (str(row[2] or "") for row in rows) if path]
+        listed = guarded(functools.partial(_files_of, connection))
+        paths += [(connection, os.path.realpath(path)) for path in (str(row[2] or "") for row in listed or ()) if path]
     return paths
 
 
@@ -120,12 +137,12 @@ def _files_of(connection: Any) -> list[Any]:
 class Revived:
     """The mending of the objects that were found."""
 
-    def __init__(self, pid: int, found: Found) -> None:
-        self._pid = pid
+    def __init__(self, pid: int, children: dict[int, int | None] | None, found: Found) -> None:
+        self._pid, self._children = pid, children
         self.descriptors: set[int] = set()
         """Descriptors that belonged to event loops, and were renewed."""
         self.broken = False
-        """True if there were pools or futures that threads or processes had served."""
+        """True if there were pools, futures or queues that threads or processes had served."""
         for name, mend in (
             ("BaseSelectorEventLoop", self._loop),
             ("Popen", self._child),
@@ -134,13 +151,18 @@ class Revived:
             ("ProcessPoolExecutor", self._executor),
             ("Future", self._future),
             ("Pool", self._pool),
+            ("ApplyResult", self._result),
+            ("Queue", self._queue),
         ):
             for one in found.of(name):
                 guarded(functools.partial(mend, one))
 
     def _child(self, child: Any) -> None:
         if child.returncode is None:
-            child.returncode = KILLED
+            children = self._children
+            if children is None or child.pid in children or type(child).__module__.startswith("multiprocessing."):
+                ended = (children or {}).get(child.pid)
+                child.returncode = KILLED if ended is None else ended
 
     def _process(self, process: Any) -> None:
         if process._parent_pid == self._pid:
@@ -163,6 +185,16 @@ class Revived:
         if pool._state == "RUN":
             self.broken = True
             pool._state = "TERMINATE"
+
+    def _result(self, result: Any) -> None:
+        if not result._event.is_set():
+            result._success, result._value = False, RuntimeError(_GONE)
+            result._event.set()
+
+    def _queue(self, queue: Any) -> None:
+        if not queue._closed:
+            self.broken = True
+            queue._closed = True
 
     def _loop(self, loop: Any) -> None:
         """Renew an event loop: its pipe is cut, and the ended process shares the kernel's list of what it waits for."""

@@ -184,7 +184,7 @@ class Worker:
         os.dup2(descriptor, line.fileno(), inheritable=False)
         for spare in (descriptor, *others):
             os.close(spare)
-        guest_fork.cut_connections({line.fileno(), self._late})
+        guest_fork.cut_connections({line.fileno(), self._late, *(outside.spared if outside else ())})
         guest_linux.be_killed_first(frozen=True)
         guest_linux.set_dumpable(False)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.Signals)
