@@ -109,3 +109,18 @@ def test_an_interrupt_does_not_reach_steps_that_run_again(contained):
     done = interrupted(sandbox, "time.sleep(60)", gaps=[0.5])
     assert (done.outcome, done.error.type) == (Outcome.ERROR, "KeyboardInterrupt")
     assert sandbox.run("kept").stdout == "1\n"
+
+
+def test_what_an_ended_step_leaves_behind_is_told(box):
+    earlier = "import os, subprocess, tempfile, time\nearlier = tempfile.mkdtemp(); subprocess.Popen(['sleep', '98'])"
+    assert box.run(f"{earlier}\ntime.sleep(0.1)").notice == ""
+    starts = "child = subprocess.Popen(['sleep', '99']); print(child.pid, tempfile.mkdtemp(), flush=True)"
+    left = box.run(f"{starts}\ntime.sleep(60)", on_output=lambda piece: box.interrupt())
+    pid, folder = left.stdout.split()
+    assert left.notice == f"left behind by the step: process {pid} (sleep 99) and {folder}."
+    ended = box.run("print(tempfile.mkdtemp(), flush=True); os._exit(1)")
+    assert ended.notice.endswith(f" left behind by the step: {ended.stdout.strip()}.")
+    tidy = "with tempfile.TemporaryDirectory():\n    print(1, flush=True)\n    time.sleep(60)"
+    stopped = box.run(tidy, on_output=lambda piece: box.interrupt())
+    assert (stopped.error.type, stopped.notice) == ("KeyboardInterrupt", "")
+    assert "left behind" not in box.run("tempfile.mkdtemp(); 1 / 0").notice

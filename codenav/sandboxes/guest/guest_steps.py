@@ -6,6 +6,7 @@ import resource
 import time
 from typing import Any
 
+import guest_left
 import guest_linux
 from guest_budget import Budget
 from guest_frames import Message
@@ -49,7 +50,7 @@ class Steps:
 
     def run(self, message: Message) -> None:
         """Run a step; the answer goes to the host."""
-        state = self._state
+        state, clock = self._state, guest_left.now()
         self._ready()
         started = time.monotonic()
         request, pipes, relay = self._try(message)
@@ -65,6 +66,7 @@ class Steps:
             started = time.monotonic()
             request, pipes, relay = self._try(message)
         result = self._conclude(request, message, time.monotonic() - started, relay)
+        left = self._left(request, result, clock)
         if request.outcome == "ok" and state.has_children():
             state.late.linger(pipes)
         for pipe in pipes:
@@ -76,7 +78,7 @@ class Steps:
             stderr=pipes[1].kept.text(),
             stdout_bytes=pipes[0].kept.total,
             late_output=state.late.take(),
-            notice=" ".join(filter(None, (self._take_news(), result["notice"]))),
+            notice=" ".join(filter(None, (self._take_news(), result["notice"], left))),
         )
         self._loop.send(result, request.blob)
         for pipe in pipes:
@@ -191,6 +193,17 @@ class Steps:
             "error": (reply or {}).get("error") or dict(_no_error(), type=kind, message=why),
             "notice": state.settle(),
         }
+
+    def _left(self, request: Request, result: Message, since: float) -> str:
+        """A sentence on what a step has left that did not come to its own end."""
+        error = result["error"] or {}
+        if request.outcome == "ok" and not request.interrupted and error.get("type") != "KeyboardInterrupt":
+            return ""
+        for twin in self._state.frozen():
+            # One that is just being made is told from children of the step once it has spoken.
+            twin.exists()
+        folders = {self._config["env"].get("TMPDIR", "/tmp"), *self._config["counted"]} - {self._config["work"]}
+        return guest_left.left_behind(self._state.others(), sorted(folders), since)
 
     def _kept(self, request: Request, message: Message, seconds: float, relay: Relay | None) -> Message:
         """The result of a step that came to its end in a worker that goes on."""
