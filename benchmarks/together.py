@@ -91,7 +91,7 @@ def times(indexes: Sequence[SourceIndex], queries: Sequence[str]) -> tuple[float
         for ask, taken in (((index.search for index in indexes), apart), ((both.search,), together)):
             spent = 0.0
             for search in ask:
-                planning._understood.cache_clear()
+                planning._understand.cache_clear()
                 begun = time.process_time()
                 search(query, limit=13)
                 spent += time.process_time() - begun

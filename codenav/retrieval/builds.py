@@ -60,7 +60,7 @@ class FileEntry:
         return cls(FileState(size, mtime, digest, *more), kinds, languages, number)
 
 
-def summed(files: Iterable[FileEntry], stats: IndexStats) -> IndexStats:
+def with_counts(files: Iterable[FileEntry], stats: IndexStats) -> IndexStats:
     """The statistics with the counts of these files."""
     kinds: Counter[str] = Counter()
     languages: Counter[str] = Counter()

@@ -18,7 +18,7 @@ from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, IndexStats, S
 from codenav.core.protocols import Index, ScaledIndex
 from codenav.retrieval import plan
 from codenav.retrieval.plan import Plan
-from codenav.retrieval.planning import Term, understood
+from codenav.retrieval.planning import Term, understand
 
 K1, B = 1.2, 0.75
 """The parameters of BM25 in both engines."""
@@ -39,7 +39,7 @@ class CombinedIndex:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: one of the indexes cannot be read.
         """
-        read = understood(query).read
+        read = understand(query).read
         results = [search(query, kinds=kinds, limit=limit) for search in self._searches(query)]
         # A merge, as each index orders its own hits: by its lines and ids, which are not known here.
         ranked = heapq.merge(*(result.hits for result in results), key=lambda hit: (-hit.score, -hit.weight, hit.path))
@@ -55,7 +55,7 @@ class CombinedIndex:
         """The search of each index, with the frequencies of all."""
         scaled = {number: index for number, index in enumerate(self.indexes) if isinstance(index, ScaledIndex)}
         known = {number: index.frequencies(query) for number, index in scaled.items()}
-        every = summed([those for those in known.values() if those])
+        every = total_frequencies([those for those in known.values() if those])
         for number, index in enumerate(self.indexes):
             yield partial(scaled[number].search, frequencies=every) if known.get(number) else index.search
 
@@ -98,7 +98,7 @@ def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def summed(each: Sequence[Frequencies]) -> Frequencies:
+def total_frequencies(each: Sequence[Frequencies]) -> Frequencies:
     """The statistics of several indexes together."""
     counts = Counter[Term]()
     for one in each:
@@ -110,7 +110,7 @@ def summed(each: Sequence[Frequencies]) -> Frequencies:
     return Frequencies(sum(one.blocks for one in each), counts, lengths)
 
 
-def scaled(what: Plan, own: Frequencies, all: Frequencies) -> Plan:
+def scaled_plan(what: Plan, own: Frequencies, all: Frequencies) -> Plan:
     """A plan that scores by the statistics of `all` in an index that has `own`.
 
     A word weighs as in one index of all. So does the length of a field, for a block of mean length: the engine's own

@@ -79,17 +79,17 @@ class Understood:
         return self.described or self.read.plain
 
 
-def understood(query: str, kinds: Collection[BlockKind] | None = None, *, near: bool = True) -> Understood:
+def understand(query: str, kinds: Collection[BlockKind] | None = None, *, near: bool = True) -> Understood:
     """A query, read and planned; kept for the next index that asks. `near`: see `plan`.
 
     Raises:
         QueryTooLarge: the query has over 64 KB.
     """
-    return _understood(query, None if kinds is None else frozenset(kinds), near)
+    return _understand(query, None if kinds is None else frozenset(kinds), near)
 
 
 @lru_cache(maxsize=8)
-def _understood(query: str, kinds: frozenset[BlockKind] | None, near: bool) -> Understood:
+def _understand(query: str, kinds: frozenset[BlockKind] | None, near: bool) -> Understood:
     read = parse(query)
     what = plan(read.tree, kinds=kinds, plain=read.plain, near=near)
     return Understood(read, what, descriptions.words(read.tree))

@@ -10,7 +10,7 @@ from codenav.core.protocols import Ranker
 from codenav.core.traces import Trace
 from codenav.environments.ranking import Ranking
 from codenav.retrieval import requests
-from codenav.retrieval.planning import understood
+from codenav.retrieval.planning import understand
 from codenav.retrieval.source_index import SourceIndex
 from codenav.retrieval.stems import stems
 from codenav.toolgraph.callables import links_of
@@ -105,7 +105,7 @@ def _free(request: str, query: str) -> bool:
     """True if hits may come to those of a query: it is the request, or plain words that describe something."""
     if query == requests.as_words(request):
         return True
-    asked = understood(query)
+    asked = understand(query)
     return asked.read.plain and asked.described
 
 

@@ -133,9 +133,9 @@ def test_every_length_is_told_whatever_the_first_block_holds(tmp_path: Path, nam
 
 
 def test_what_a_query_scores_by_frequency() -> None:
-    terms = planning.understood("merge AND type:FUNCTION AND calls:sort NOT union").terms
+    terms = planning.understand("merge AND type:FUNCTION AND calls:sort NOT union").terms
     assert {token for _, token in terms} == {"merge"}
-    assert planning.understood("load*~ OR *x* OR lines:[1 TO 2]").terms == (("name_prefixes", "load"),)
+    assert planning.understand("load*~ OR *x* OR lines:[1 TO 2]").terms == (("name_prefixes", "load"),)
 
 
 class Foreign:

@@ -63,7 +63,7 @@ class DenseIndex:
 
     def search(self, query: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
         """Blocks that match a query, best first. See `protocols.Index.search`."""
-        asked = planning.understood(query, kinds)
+        asked = planning.understand(query, kinds)
         if limit <= 0 or not (asked.read.plain and asked.described):
             return self.index.search(query, kinds=kinds, limit=limit)
         return self._both(query, self.index.search(query, kinds=kinds, limit=max(limit, CANDIDATES)), kinds, limit)

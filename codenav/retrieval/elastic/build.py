@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from codenav.core.blocks import Change, FileRemoval, FileSkip, IndexStats, Packed
-from codenav.retrieval.builds import FileEntry, summed
+from codenav.retrieval.builds import FileEntry, with_counts
 from codenav.retrieval.elastic import lines
 from codenav.retrieval.elastic.bulk import Sender
 from codenav.retrieval.elastic.connection import Connection
@@ -88,7 +88,7 @@ class Build:
         sender.add(lines.skip_lines(self._skips, len(before.skipped)))
         content = bool(self._parsed or self.files.keys() != self._known.keys())
         built = datetime.now(UTC).isoformat(timespec="seconds") if content or not before.built else before.built
-        stats = dataclasses.replace(summed(self.files.values(), stats), built=built)
+        stats = dataclasses.replace(with_counts(self.files.values(), stats), built=built)
         stats = dataclasses.replace(stats, seconds=time.monotonic() - started)
         sender.add(lines.header_lines(stats))
         sender.drain()

@@ -12,7 +12,7 @@ from codenav.core.blocks import BlockKind, Change, CodeBlock, FileState, Frequen
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import planning, reranking
 from codenav.retrieval.builds import FileEntry
-from codenav.retrieval.combined import scaled
+from codenav.retrieval.combined import scaled_plan
 from codenav.retrieval.elastic.build import Build
 from codenav.retrieval.elastic.connection import Connection
 from codenav.retrieval.elastic.indices import Current, Indices
@@ -74,14 +74,14 @@ class ElasticsearchIndex:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or the cluster does not answer.
         """
-        asked = planning.understood(query, kinds, near=self._near)
+        asked = planning.understand(query, kinds, near=self._near)
         first = reranking.WINDOW if asked.again else FIRST_TEXTS
 
         def find(count: int) -> reranking.FoundHits:
             def ask(reader: Reader) -> reranking.FoundHits:
                 what = asked.plan
                 if frequencies:
-                    what = scaled(what, reader.frequencies(asked.terms), frequencies)
+                    what = scaled_plan(what, reader.frequencies(asked.terms), frequencies)
                 found = reader.search(what, count, described=asked.described)
                 return reader.hits(found, asked.read.tree, self._texts, first=first), found.total, found.notes
 
@@ -91,7 +91,7 @@ class ElasticsearchIndex:
 
     def frequencies(self, query: str) -> Frequencies:
         """The statistics by which the words of a query are scored. Raises as `search`."""
-        terms = planning.understood(query, near=self._near).terms
+        terms = planning.understand(query, near=self._near).terms
         return self._read(lambda reader: reader.frequencies(terms), Frequencies(0, {}, {}))
 
     def get(self, id: str) -> CodeBlock | None:

@@ -25,7 +25,7 @@ from codenav.core.blocks import FileSkip, IndexStats
 from codenav.core.errors import IndexUnavailable, StorageFull
 from codenav.core.system import locks
 from codenav.core.system.atomic_files import write_whole
-from codenav.retrieval.builds import FileEntry, summed
+from codenav.retrieval.builds import FileEntry, with_counts
 
 FORMAT = 12
 """Version of manifest and schema; an index with another version counts as absent."""
@@ -63,7 +63,7 @@ class Manifest:
             self.source, "embedded", versions=self.versions, built=self.built, skipped=tuple(self.skipped),
             reused_files=self.reused, seconds=self.seconds,
         )  # fmt: skip
-        return summed(self.files.values(), whole)
+        return with_counts(self.files.values(), whole)
 
     def to_json(self) -> str:
         """The content of `manifest.json`."""

@@ -26,7 +26,7 @@ from codenav.core.blocks import (
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import builds, planning, reranking
 from codenav.retrieval.builds import FileEntry
-from codenav.retrieval.combined import scaled
+from codenav.retrieval.combined import scaled_plan
 from codenav.retrieval.embedded import engine, generations, rows
 from codenav.retrieval.embedded.generations import Manifest
 
@@ -75,7 +75,7 @@ class EmbeddedIndex:
             QueryTooLarge: the query has over 64 KB.
             IndexUnavailable: the index was closed, or its files are damaged.
         """
-        asked = planning.understood(query, kinds, near=self._near)
+        asked = planning.understand(query, kinds, near=self._near)
         reader = self._open()
 
         def find(count: int) -> reranking.FoundHits:
@@ -83,7 +83,7 @@ class EmbeddedIndex:
                 return reranking.NONE
             what = asked.plan
             if frequencies:
-                what = scaled(what, reader.frequencies(asked.terms), frequencies)
+                what = scaled_plan(what, reader.frequencies(asked.terms), frequencies)
             ranking = reader.search(what, count, described=asked.described)
             notes = [f"the pattern {it[:60]} is too big for this index and matched nothing" for it in ranking.refused]
             return reader.hits(ranking.found, asked.read.tree), ranking.total, notes
@@ -97,7 +97,7 @@ class EmbeddedIndex:
         if reader is None:
             return Frequencies(0, {}, {})
         with translated_damage(self.folder):
-            return reader.frequencies(planning.understood(query, near=self._near).terms)
+            return reader.frequencies(planning.understand(query, near=self._near).terms)
 
     def get(self, id: str) -> CodeBlock | None:
         """The block with that id.
