@@ -148,6 +148,9 @@ def test_a_graph_is_read_in_any_of_its_forms(file: Path, tmp_path: Path) -> None
     ):
         (tmp_path / name).write_text(text.replace('["a"]', '{"tools": ["a"]}'))
         assert set(storage.read(tmp_path / name).nodes) == {"measure", "a"}
+    (tmp_path / "odd.yaml").write_text("actions: [a\n")
+    with pytest.raises(UsageError, match="is not valid YAML: line"):
+        storage.read(tmp_path / "odd.yaml")
     (tmp_path / "g.yaml").write_text(file.read_text())
     with pytest.raises(UsageError, match="as codenav writes it"):
         storage.read(tmp_path / "g.yaml")
