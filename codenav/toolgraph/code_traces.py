@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 
 from codenav.core.blocks import BlockKind, CodeBlock
@@ -32,16 +32,6 @@ _FOR_TESTS = re.compile(r"(?:^|[._])(?:testing|tests?|conftest|unittest)(?:[._]|
 """Callables that are there for tests alone: their calls say nothing about the use of a code base."""
 
 
-@dataclass(slots=True)
-class CodeCounts:
-    """The counts of what was read."""
-
-    tests: int = 0
-    examples: int = 0
-    docs: int = 0
-    calls: int = 0
-
-
 class CodeTraces:
     """The calls of a code base in Python, as far as names tell what they call.
 
@@ -65,7 +55,8 @@ class CodeTraces:
         resolver = LoadedResolver(noted())
         self._resolver = resolver
         self._known = _PublicCallables(resolver, own)
-        self.counts = CodeCounts()
+        self.counts = Counter[str]()
+        """The numbers of `tests`, `examples` and `docs` with traces, and of their `calls`."""
 
     def traces(self, of: Index, origin: str = "code") -> Iterator[Trace]:
         """The traces in one of the indexes: one for each test, example, and section of its documentation.
@@ -78,8 +69,8 @@ class CodeTraces:
                 continue
             for kind, name, calls in reader.read(path, blocks):
                 if len(calls) > 1:
-                    setattr(self.counts, kind, getattr(self.counts, kind) + 1)
-                    self.counts.calls += len(calls)
+                    self.counts[kind] += 1
+                    self.counts["calls"] += len(calls)
                     yield Trace(f"{path}::{name}", tuple(calls), origin=origin)
 
     def flows(self) -> Iterator[tuple[str, str, str]]:
@@ -88,7 +79,7 @@ class CodeTraces:
 
 
 Read = tuple[str, str, list[TracedCall]]
-"""The field of `CodeCounts`, the name of the place, and its calls."""
+"""The kind of `CodeTraces.counts`, the name of the place, and its calls."""
 
 
 class _CodeReader:

@@ -73,6 +73,7 @@ class EpisodeReader:
         self._imported: dict[str, Import] = {}
         self._reader = Reader(self)
         self._places: dict[int, int] = {}
+        """For each call that was read its place in the trace."""
         self.taken = 0
         """The number of steps that were taken."""
         for step in earlier:
@@ -95,18 +96,17 @@ class EpisodeReader:
         failed = False
         if tree is not None:
             self._import(tree)
-            failed = self._read_step(self._reader, tree, step)
+            failed = self._read_step(tree, step)
         made = step.observation.calls if isinstance(step.observation, CodeObservation) else ()
-        self._join(self._reader.calls, before, made, self._places, failed)
+        self._join(before, made, failed)
 
     def _import(self, tree: ast.Module) -> None:
         self._imports = list(dict.fromkeys([*self._imports, *imports_of(tree)]))
         self._imported = imports_in("\n".join(self._imports))[0]
 
-    @staticmethod
-    def _read_step(reader: Reader, tree: ast.Module, step: Step) -> bool:
+    def _read_step(self, tree: ast.Module, step: Step) -> bool:
         """Read a step as far as it ran. Return True if the last call that was read may be the one that raised."""
-        observation = step.observation
+        reader, observation = self._reader, step.observation
         error = observation.execution.error if isinstance(observation, CodeObservation) else None
         if observation.ok or error is None or error.line_number is None:
             reader.read(tree.body if observation.ok else ())
@@ -118,13 +118,9 @@ class EpisodeReader:
         del reader.calls[before + 1 :]
         return len(reader.calls) > before
 
-    def _join(
-        self, read: Sequence[TracedCall], first: int, made: Sequence[ToolCall], places: dict[int, int], failed: bool
-    ) -> None:
-        """Add the calls of a step: those that were read, and for tools those that the broker made.
-
-        `places`: for each call that was read its place in the trace, which is filled.
-        """
+    def _join(self, first: int, made: Sequence[ToolCall], failed: bool) -> None:
+        """Add the calls of a step: those that were read from `first` on, and for tools those that the broker made."""
+        read, places = self._reader.calls, self._places
         left: dict[str, list[ToolCall]] = defaultdict(list)
         for call in made:
             left[call.tool].append(call)

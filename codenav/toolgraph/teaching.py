@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -157,8 +157,8 @@ class Teacher:
                 f"nothing was learnt: no test, example, notebook or documentation of {names} has two calls of "
                 f"{self._index.source.name}"
             )
-        for item in fields(code.counts):
-            setattr(self.taught, item.name, getattr(self.taught, item.name) + getattr(code.counts, item.name))
+        for name, count in code.counts.items():
+            setattr(self.taught, name, getattr(self.taught, name) + count)
         return read
 
     def _specified(self, graph: ToolGraph, code: CodeTraces) -> None:
