@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -21,6 +21,8 @@ MISSES = 100
 STEPS = 200_000
 """Steps of going through what is left, a second or two."""
 Wiring = frozenset[EdgeKey]
+Draw = tuple[Collection[str], Wiring]
+"""Callables, and for a DAG the edges between them; of too few callables where there was no way on."""
 T = TypeVar("T")
 
 
@@ -33,13 +35,6 @@ class Shape(StrEnum):
     """Callables each of which is called after the one before it, or takes its result."""
     DAG = "dag"
     """Callables that take each other's results, directly or by way of others of the sample."""
-
-
-class Sample(NamedTuple):
-    """A sample, and what it has in common with those that are the same."""
-
-    key: Hashable
-    trace: Trace
 
 
 class Step(NamedTuple):
@@ -97,43 +92,45 @@ class Sampler:
 
     def _different(self, shape: Shape, size: int) -> Iterator[Trace]:
         """Different samples of one size: drawn at random, and when that finds nothing new, whatever else there is."""
-        drawn = (self._drawn(shape, size) for _ in itertools.count())
         seen: set[Hashable] = set()
+
+        def is_new(names: Collection[str]) -> bool:
+            key: Hashable = tuple(names) if shape is Shape.CHAIN else frozenset(names)
+            if len(names) != size or key in seen:
+                return False
+            seen.add(key)
+            return True
+
         misses = 0
         while misses < MISSES and self._nodes:
-            found = next(drawn)
+            names, wiring = self._drawn(shape, size)
             misses += 1
-            if found is not None and found.key not in seen:
+            if is_new(names):
                 misses = 0
-                seen.add(found.key)
-                yield found.trace
-        for sample in self._all(shape, size):
-            if sample.key not in seen:
-                seen.add(sample.key)
-                yield sample.trace
+                yield self._sample(shape, names, wiring)
+        yield from (self._sample(shape, names, wiring) for names, wiring in self._all(shape, size) if is_new(names))
 
-    def _drawn(self, shape: Shape, size: int) -> Sample | None:
-        if shape is Shape.NODE:
-            return self._set(self._some(size))
-        if shape is Shape.CHAIN:
-            return self._line(self._walk(size))
-        return self._dag(*self._grown(size), size)
+    def _drawn(self, shape: Shape, size: int) -> Draw:
+        if shape is Shape.DAG:
+            return self._grown(size)
+        return (self._some(size) if shape is Shape.NODE else self._walk(size)), frozenset()
 
-    def _all(self, shape: Shape, size: int) -> Iterator[Sample]:
-        """All samples of a size in some order, as far as the steps go; one may come several times."""
-        found: Iterator[Sample | None]
-        if shape is Shape.NODE:
-            found = map(self._set, itertools.combinations(self._shuffled(self._nodes), size))
-        elif shape is Shape.CHAIN:
-            found = map(self._line, self._lines(size))
+    def _all(self, shape: Shape, size: int) -> Iterator[Draw]:
+        """All that can be drawn of a size in some order, as far as the steps go; one may come several times."""
+        found: Iterator[Draw]
+        if shape is Shape.DAG:
+            found = self._wirings(size)
         else:
-            found = (self._dag(nodes, wiring, size) for nodes, wiring in self._wirings(size))
-        for number, one in enumerate(found):
-            if number >= self._most:
-                self.complete = False
-                return
-            if one is not None:
-                yield one
+            sets = itertools.combinations(self._shuffled(self._nodes), size)
+            found = ((names, frozenset()) for names in (sets if shape is Shape.NODE else self._lines(size)))
+        yield from itertools.islice(found, self._most)
+        self.complete = self.complete and next(found, None) is None
+
+    def _sample(self, shape: Shape, names: Collection[str], wiring: Wiring) -> Trace:
+        if shape is Shape.NODE:
+            return self._trace(sorted(names), {}, ordered=False)
+        line, takes = self._sorted(names, wiring) if shape is Shape.DAG else ([*names], self._wired([*names]))
+        return self._trace(line, takes, ordered=True)
 
     # Nodes.
 
@@ -145,9 +142,6 @@ class Sampler:
         chosen = self._chosen(left)
         del left[chosen]
         return chosen
-
-    def _set(self, names: Sequence[str]) -> Sample | None:
-        return Sample(frozenset(names), self._trace(sorted(names), {}, ordered=False)) if names else None
 
     # Chains.
 
@@ -175,9 +169,6 @@ class Sampler:
             ways = [step.target for step in self._steps.get(line[-1], ()) if step.target not in line]
             begun += [(*line, target) for target in self._shuffled(ways)]
 
-    def _line(self, line: Sequence[str]) -> Sample | None:
-        return Sample(tuple(line), self._trace(line, self._wired(line), ordered=True)) if line else None
-
     def _wired(self, line: Sequence[str]) -> dict[str, dict[str, str]]:
         """The calls from which each call of a line takes something, by the name of the resource."""
         takes: dict[str, dict[str, str]] = {}
@@ -189,7 +180,7 @@ class Sampler:
 
     # DAGs.
 
-    def _grown(self, size: int) -> tuple[frozenset[str], Wiring]:
+    def _grown(self, size: int) -> Draw:
         nodes = frozenset((self._from(self._every),))
         wiring: Wiring = frozenset()
         while len(nodes) < size:
@@ -209,7 +200,7 @@ class Sampler:
                 if joins and key in self._weights and key.resource and (key.target, key.resource) not in taken:
                     yield key
 
-    def _wirings(self, size: int) -> Iterator[tuple[frozenset[str], Wiring]]:
+    def _wirings(self, size: int) -> Iterator[Draw]:
         begun: list[tuple[frozenset[str], Wiring]] = [(frozenset((id,)), frozenset()) for id in self._nodes]
         seen: set[Wiring] = set()
         self._random.shuffle(begun)
@@ -223,9 +214,8 @@ class Sampler:
                         seen.add(more)
                         begun.append((nodes | {key.source, key.target}, more))
 
-    def _dag(self, nodes: frozenset[str], wiring: Wiring, size: int) -> Sample | None:
-        if len(nodes) != size:
-            return None
+    def _sorted(self, nodes: Collection[str], wiring: Wiring) -> tuple[list[str], dict[str, dict[str, str]]]:
+        """The callables of a DAG, each behind those whose results it takes, and what it takes from whom."""
         takes: dict[str, dict[str, str]] = {id: {} for id in nodes}
         for key in wiring:
             takes[key.target][key.resource] = key.source
@@ -234,9 +224,9 @@ class Sampler:
             if key.resource not in takes[key.target] and not _needs(key.source, key.target, takes):
                 takes[key.target][key.resource] = key.source
         line: list[str] = []
-        while len(line) < size:
+        while len(line) < len(nodes):
             line.append(min(id for id in nodes if id not in line and set(takes[id].values()) <= set(line)))
-        return Sample(nodes, self._trace(line, takes, ordered=True))
+        return line, takes
 
     # Edges and weights.
 
