@@ -114,7 +114,6 @@ class Operation(Stored):
     result_types: Sequence[str] = ()
     """Media types of a good answer."""
     result_text: str = ""
-    result_example: Any = None
     examples: Sequence[Mapping[str, Any]] = ()
     """Arguments of example calls, by the names in Python."""
     wrapped: bool = False

@@ -62,7 +62,6 @@ class Documents:
     def __init__(self) -> None:
         self.documents: dict[str, Any] = {}
         """The documents by their addresses, or by other names."""
-        self.anchors: dict[str, dict[str, str]] = {}
 
     def resolve(self, place: Place, *, beside: Container[str] | None = TEXTS, hops: int = MOST_HOPS) -> Place:
         """The value at a place, references followed; of the keys beside them those in `beside` win, None is all.
@@ -94,7 +93,7 @@ class Documents:
             document = self._open(address, document)
         value = self.documents[document]
         if fragment and not fragment.startswith("/"):
-            fragment = self._anchor(unquote(fragment), document, reference)
+            raise Unresolved(f"`$ref` {reference!r} is no JSON pointer")
         place = Place(value, document, "")
         for part in fragment.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -112,28 +111,6 @@ class Documents:
     def _open(self, address: str, document: str) -> str:
         """The key of the document at an address that another one names."""
         raise Unresolved(f"`$ref` {address!r} is not in the document")
-
-    def _anchor(self, name: str, document: str, reference: str) -> str:
-        """The pointer of a `$anchor` of a document."""
-        if document not in self.anchors:
-            found: dict[str, str] = {}
-            self.anchors[document] = found
-            open_places = [("", self.documents[document])]
-            while open_places:
-                pointer, value = open_places.pop()
-                if isinstance(value, Mapping):
-                    for kind in ("$anchor", "$dynamicAnchor"):
-                        if isinstance(value.get(kind), str):
-                            found.setdefault(value[kind], pointer)
-                items = value.items() if isinstance(value, Mapping) else enumerate(value)
-                open_places += [
-                    (f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", item)
-                    for key, item in items
-                    if isinstance(item, Mapping | list)
-                ]
-        if name not in self.anchors[document]:
-            raise Unresolved(f"`$ref` {reference!r} leads nowhere")
-        return self.anchors[document][name]
 
 
 class Library(Documents):

@@ -234,7 +234,6 @@ class _Reading:
             result=self._table.take(tool["result"], name, document=self._document) if "result" in tool else None,
             result_types=("application/json",) if "result" in tool and url else (),
             result_text=tool.get("result_text", ""),
-            result_example=tool.get("result_example"),
             examples=tuple(
                 {pairs[key].name: value for key, value in example.items()} for example in tool.get("examples", ())
             ),

@@ -7,6 +7,7 @@ import shlex
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from codenav.tools.stubs import stubs_of
 SERVERS = Path(__file__).parent.parent / "mcp_servers"
 
 
+@cache
 def spec(name: str, *ways: str) -> Any:
+    """The specification of a server, which is read once."""
     return read_mcp(shlex.join([sys.executable, str(SERVERS / f"{name}.py"), *ways]))
 
 

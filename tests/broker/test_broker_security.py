@@ -25,12 +25,11 @@ from codenav.tools.model import ToolSpec
 LINES = [{"product": 1, "quantity": 2}]
 
 
-@pytest.mark.parametrize("way", ["key", "query", "cookie", "basic", "bearer", "oauth"])
-def test_each_way_to_log_in(service: ToolService, calls: Any, way: str) -> None:
-    call = calls(f"shop_{way}")
-    assert call(f"shop.whoami_{way}") == {"value": {"user": "ada"}}
-    refused = calls()(f"shop.whoami_{way}")["refused"]
-    assert f"--secret shop_{way}=VARIABLE" in refused
+def test_each_way_to_log_in(calls: Any) -> None:
+    none = calls()
+    for way in ("key", "query", "cookie", "basic", "bearer", "oauth"):
+        assert calls(f"shop_{way}")(f"shop.whoami_{way}") == {"value": {"user": "ada"}}
+        assert f"--secret shop_{way}=VARIABLE" in none(f"shop.whoami_{way}")["refused"]
 
 
 def test_an_operation_may_carry_a_key_elsewhere(service: ToolService, calls: Any, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def children() -> set[int]:
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    before = children()
+    before, threads = children(), set(threading.enumerate())
     made: list[McpConnection] = []
 
     def connection(name: str, *ways: str, **options: Any) -> McpConnection:
@@ -70,11 +70,24 @@ def connect() -> Iterator[Connect]:
     for one in made:
         one.close()
     assert not {pid for pid in children() - before if is_alive(pid)}, "no process is left"
-    assert not [thread for thread in threading.enumerate() if thread.name == "codenav-mcp"]
+    assert not [thread for thread in set(threading.enumerate()) - threads if thread.name == "codenav-mcp"]
 
 
-def test_a_server_of_the_newer_era(connect: Connect) -> None:
-    shop = connect("shop")
+@pytest.fixture(scope="module")
+def shop() -> Iterator[McpConnection]:
+    """A server of the newer era, for tests that leave it as it was."""
+    with McpConnection({"command": command("shop")}) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[McpConnection]:
+    """A server of the older era, likewise."""
+    with McpConnection({"command": command("handmade")}) as connection:
+        yield connection
+
+
+def test_a_server_of_the_newer_era(shop: McpConnection) -> None:
     server = shop.server
     assert (server.name, server.title, server.version) == ("Shop of mugs", "The mug shop", "3.1")
     assert server.protocol == "2026-07-28" and server.text == "Mugs are counted in pieces."
@@ -85,8 +98,7 @@ def test_a_server_of_the_newer_era(connect: Connect) -> None:
     assert shop.call("list_orders", {}, timeout=20, parse=True).value == {"result": [made.value]}
 
 
-def test_values(connect: Connect) -> None:
-    shop = connect("shop")
+def test_values(shop: McpConnection) -> None:
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
     assert shop.call("echo", {"value": None}, timeout=20).value == "None", "null is an argument"
     assert shop.call("echo", {}, timeout=20).value == "'unset'"
@@ -96,8 +108,7 @@ def test_values(connect: Connect) -> None:
     assert shop.call("parts", {}, timeout=20).value == ["a mug", picture]
 
 
-def test_failures_of_tools_are_answers(connect: Connect) -> None:
-    shop = connect("shop")
+def test_failures_of_tools_are_answers(shop: McpConnection) -> None:
     for name, arguments, words in (
         ("fail", {}, "Error executing tool fail"),
         ("nothing", {}, "Unknown tool: nothing"),
@@ -115,8 +126,7 @@ def test_an_answer_that_is_too_long_is_left_out_and_the_server_goes_on(connect: 
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
 
 
-def test_a_call_that_takes_too_long(connect: Connect) -> None:
-    shop = connect("shop")
+def test_a_call_that_takes_too_long(shop: McpConnection) -> None:
     assert shop.server
     begin = time.monotonic()
     with pytest.raises(McpUnavailable, match=r"did not answer within 0\.3 s") as caught:
@@ -125,8 +135,7 @@ def test_a_call_that_takes_too_long(connect: Connect) -> None:
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
 
 
-def test_a_call_is_cancelled_from_another_thread(connect: Connect) -> None:
-    shop = connect("shop")
+def test_a_call_is_cancelled_from_another_thread(shop: McpConnection) -> None:
     assert shop.server
     timer = threading.Timer(0.3, shop.cancel)
     timer.start()
@@ -138,8 +147,7 @@ def test_a_call_is_cancelled_from_another_thread(connect: Connect) -> None:
     assert shop.call("echo", {"value": "a"}, timeout=20).value == "'a'"
 
 
-def test_two_calls_at_once(connect: Connect) -> None:
-    shop = connect("shop")
+def test_two_calls_at_once(shop: McpConnection) -> None:
     assert shop.server
     slow = threading.Thread(target=lambda: shop.call("wait", {"seconds": 1.0}, timeout=20))
     slow.start()
@@ -149,18 +157,15 @@ def test_two_calls_at_once(connect: Connect) -> None:
     slow.join()
 
 
-def test_a_server_of_the_older_era(connect: Connect) -> None:
-    old = connect("handmade")
+def test_a_server_of_the_older_era(old: McpConnection) -> None:
     assert (old.server.name, old.server.protocol) == ("Handmade", "2025-11-25")
     assert old.call("add", {"a": 2, "b": 3}, timeout=20).value == "5"
     assert old.call("add", {"a": 2, "b": 3}, timeout=20, parse=True).value == 5
     assert old.call("nothing", {}, timeout=20).failure == "Unknown tool: nothing"
 
 
-def test_pages(connect: Connect) -> None:
-    assert [tool.name for tool in connect("handmade", "paged").tools()] == [
-        tool.name for tool in connect("handmade").tools()
-    ]
+def test_pages(connect: Connect, old: McpConnection) -> None:
+    assert [tool.name for tool in connect("handmade", "paged").tools()] == [tool.name for tool in old.tools()]
     with pytest.raises(McpUnavailable, match="list of tools does not end"):
         connect("handmade", "endless").tools()
     with pytest.raises(McpUnavailable, match=r"breaks the protocol: its answer is wrong at tools\.0\."):
@@ -184,19 +189,13 @@ def test_text_between_messages(connect: Connect) -> None:
     assert str(caught.value).endswith("its standard output has text that is no message: 'Server is starting…'")
 
 
-@pytest.mark.parametrize("kind", ["sampling/createMessage", "elicitation/create", "roots/list"])
-def test_requests_to_the_client_are_refused(connect: Connect, kind: str) -> None:
-    answer = connect("handmade").call("ask", {"kind": kind}, timeout=20, parse=True).value
-    assert answer["code"] < 0 and answer["message"].endswith("not supported")
-
-
-def test_a_server_of_the_newer_era_learns_that_nobody_can_be_asked(connect: Connect) -> None:
-    answer = connect("shop").call("close_shop", {}, timeout=20)
+def test_requests_to_the_client_are_refused(old: McpConnection, shop: McpConnection) -> None:
+    for kind in ("sampling/createMessage", "elicitation/create", "roots/list"):
+        answer = old.call("ask", {"kind": kind}, timeout=20, parse=True).value
+        assert answer["code"] < 0 and answer["message"].endswith("not supported")
+    assert old.call("ask", {"kind": "ping"}, timeout=20, parse=True).value == {}
+    answer = shop.call("close_shop", {}, timeout=20)
     assert "did not declare the form elicitation capability" in answer.failure
-
-
-def test_a_ping_of_the_server_is_answered(connect: Connect) -> None:
-    assert connect("handmade").call("ask", {"kind": "ping"}, timeout=20, parse=True).value == {}
 
 
 def test_a_server_that_dies_in_a_call_is_started_anew(connect: Connect) -> None:

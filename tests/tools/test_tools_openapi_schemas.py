@@ -171,10 +171,3 @@ def test_discriminators_stay_as_annotations(tmp_path: Path) -> None:
         "propertyName": "kind", "mapping": {"cat": "#/schemas/Cat", "dog": "#/schemas/Dog"},
     }  # fmt: skip
     assert set(spec.schemas) == {"Pet", "Cat", "Dog"}
-
-
-def test_anchors(tmp_path: Path) -> None:
-    found = converted(
-        tmp_path, {"$ref": "#size"}, "3.1.0", A={"properties": {"size": {"$anchor": "size", "type": "integer"}}}
-    )
-    assert found == {"$ref": "#/schemas/size"}

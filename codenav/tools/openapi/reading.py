@@ -190,7 +190,7 @@ def operation_of(
             servers=tuple(own) if own != list(servers) else (),
             parameters=tuple(found if whole else [*found, *contents]),
             security=need.security, scopes=need.scopes, result=result.schema, result_types=result.types,
-            result_text=result.text, result_example=result.example, links=links_of(context, operation),
+            result_text=result.text, links=links_of(context, operation),
         ),
         body, whole, examples,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Good answers of an operation: one schema, their media types, a text and an example, and what they give to others."""
+"""Good answers of an operation: one schema, their media types, a text, and what they give to others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from codenav.tools.model import Link, Schema
 from codenav.tools.openapi.bodies import BINARY, is_xml, media_kind
-from codenav.tools.openapi.context import Context, LeftOut, example_of, mapping_of, text_of
+from codenav.tools.openapi.context import Context, LeftOut, mapping_of, text_of
 from codenav.tools.references import Place
 
 XML: Schema = {"type": "string", "description": "The XML, as a text"}
@@ -25,7 +25,6 @@ class Result:
     schema: Schema | None = None
     types: tuple[str, ...] = ()
     text: str = ""
-    example: Any = None
 
 
 def result_of(context: Context, operation: Place) -> Result:
@@ -46,7 +45,7 @@ def result_of(context: Context, operation: Place) -> Result:
     for place in found:
         made = _old(context, place, operation) if context.old else _new(context, place)
         if made is not None:
-            return Result(made.schema, made.types, text, made.example)
+            return Result(made.schema, made.types, text)
     return Result(text=text)
 
 
@@ -89,21 +88,18 @@ def _new(context: Context, place: Place) -> Result | None:
         schema = {"type": "array", "items": context.schemas.convert(media.at("itemSchema"))}
     elif media_kind(names[0]) == "other":
         schema = BINARY
-    return Result(schema, tuple(names), example=example_of(context, media))
+    return Result(schema, tuple(names))
 
 
 def _old(context: Context, place: Place, operation: Place) -> Result | None:
     """The answer at a place of 2.0; None if it has no content."""
     types = operation.value.get("produces", context.library.root.value.get("produces"))
     names = _best_first([name for name in types if isinstance(name, str)] if isinstance(types, list) else [])
-    examples = mapping_of(place.value.get("examples"))
-    best = next((name for name in examples if media_kind(name) == "json"), next(iter(examples), ""))
     if names and is_xml(names[0]):
-        return Result(XML, names, example=examples.get(best))
+        return Result(XML, names)
     if "schema" not in place.value:
-        return Result(None, names, example=examples[best]) if best else None
-    schema = context.schemas.convert(place.at("schema"))
-    return Result(schema, names or ("application/json",), example=examples.get(best))
+        return Result(None, names) if place.value.get("examples") else None
+    return Result(context.schemas.convert(place.at("schema")), names or ("application/json",))
 
 
 def _best_first(names: Sequence[str]) -> tuple[str, ...]:
