@@ -60,7 +60,7 @@ def spec_of_functions(document: Any, where: str) -> ToolSpec:
         if isinstance(item, Mapping) and _is_built_in(item):
             table.note(f"{item['type']!r} is a tool of the model's server and was left out")
             continue
-        operation = _operation(item, f"{where}: [{place}]", name, taken, table)
+        operation = operation_of(item, f"{where}: [{place}]", name, taken, table)
         if operation.id in ids:
             table.note(f"{operation.id!r} is there twice; the first one counts")
             continue
@@ -109,7 +109,12 @@ def _is_schema(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("title"), str) and ("properties" in item or "$schema" in item or "$ref" in item)
 
 
-def _operation(item: Any, where: str, group: str, taken: set[str], table: OwnSchemas) -> Operation:
+def operation_of(item: Any, where: str, group: str, taken: set[str], table: OwnSchemas) -> Operation:
+    """Make the operation of a function or of a tool of an MCP server. `where` names it in messages.
+
+    Raises:
+        UsageError: it is none, or its schema is none.
+    """
     if isinstance(item, Mapping) and isinstance(item.get("function"), Mapping):
         item = item["function"]
     if not isinstance(item, Mapping):
@@ -133,9 +138,10 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: OwnSch
     silent: Mapping[str, Any] = {} if "inputSchema" in item else {"destructiveHint": False}
     hints = annotations if isinstance(annotations, Mapping) else silent
     effect = effect_of(hints)
+    wrapped = _is_wrapped(item.get("outputSchema"))
     parameters, body = parameters_of(table.take(schema, id), table.found)
     output = item.get("outputSchema", item.get("output_schema"))
-    title = "" if _is_schema(item) else item.get("title", "")
+    title = "" if _is_schema(item) else item.get("title") or hints.get("title")
     title, text = titled(title if isinstance(title, str) else "", text if isinstance(text, str) else "")
     return Operation(
         name=unique(identifier(id), taken),
@@ -147,8 +153,18 @@ def _operation(item: Any, where: str, group: str, taken: set[str], table: OwnSch
         idempotent=effect is Effect.READ or hints.get("idempotentHint") is True,
         parameters=parameters,
         body=body,
-        result=result_of(output, id, table),
+        result=result_of(output, id, table, key="result" if wrapped else None),
+        wrapped=wrapped,
     )
+
+
+def _is_wrapped(schema: Any) -> bool:
+    """True if the library of a server has put a plain result into an object, as structured answers are objects."""
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping) or "result" not in properties:
+        return False
+    alone = len(properties) == 1 and schema.get("required") == ["result"]
+    return alone or schema.get("x-fastmcp-wrap-result") is True
 
 
 def _kind(value: Any) -> str:

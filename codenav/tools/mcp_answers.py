@@ -38,23 +38,6 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True)
-class McpTool:
-    """A tool that a server lists."""
-
-    name: str
-    title: str = ""
-    text: str = ""
-    input: Mapping[str, Any] = field(default_factory=dict)
-    """JSON Schema of the arguments."""
-    output: Mapping[str, Any] | None = None
-    """JSON Schema of the structured answer."""
-    only_as_task: bool = False
-    """True if a plain call is refused (`taskSupport: required`)."""
-    annotations: Mapping[str, Any] = field(default_factory=dict)
-    """`readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`, as far as the server says them."""
-
-
-@dataclass(frozen=True, slots=True)
 class McpFile:
     """A picture, sound or other binary part of an answer."""
 
@@ -99,20 +82,6 @@ def answer_of(result: types.CallToolResult, *, parse: bool) -> McpAnswer:
 def failed(said: str) -> str:
     """Return a server's words on a failure as one line."""
     return flattened(neutral(said), 500)
-
-
-def tool_of(tool: types.Tool) -> McpTool:
-    """Convert a listed tool."""
-    hints = tool.annotations
-    return McpTool(
-        name=tool.name,
-        title=tool.title or (hints.title if hints else None) or "",
-        text=tool.description or "",
-        input=tool.input_schema,
-        output=tool.output_schema,
-        only_as_task=tool.execution is not None and tool.execution.task_support == "required",
-        annotations=hints.model_dump(by_alias=True, exclude_none=True, exclude={"title"}) if hints else {},
-    )
 
 
 def _part(content: Any) -> Any:

@@ -15,20 +15,18 @@ from codenav.tools.mcp_answers import (
     McpAnswer,
     McpFile,
     McpServer,
-    McpTool,
     McpUnavailable,
     answer_of,
     failed,
     shortened,
-    tool_of,
 )
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, types
 
     from codenav.tools.mcp_link import Link
 
-__all__ = ["McpAnswer", "McpConnection", "McpFile", "McpServer", "McpTool", "McpUnavailable"]
+__all__ = ["McpAnswer", "McpConnection", "McpFile", "McpServer", "McpUnavailable"]
 
 START_SECONDS = 30.0
 LIMIT_BYTES = 8 * 1024 * 1024
@@ -87,7 +85,7 @@ class McpConnection(Closing):
         """
         return self._opened(self._start_seconds).do(_describe, timeout=self._start_seconds, when="at the start")
 
-    def tools(self, timeout: float = START_SECONDS) -> list[McpTool]:
+    def tools(self, timeout: float = START_SECONDS) -> list[types.Tool]:
         """List the tools, all pages. The server is asked each time. `timeout` is in seconds.
 
         Raises:
@@ -205,13 +203,13 @@ async def _describe(client: Client) -> McpServer:
     )
 
 
-async def _list(client: Client) -> list[McpTool]:
-    found: list[McpTool] = []
+async def _list(client: Client) -> list[types.Tool]:
+    found: list[types.Tool] = []
     cursor: str | None = None
     seen = set()
     for _ in range(PAGES):
         page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-        found += map(tool_of, page.tools)
+        found += page.tools
         cursor = page.next_cursor
         if len(found) > TOOLS:
             raise McpUnavailable(f"the server lists more than {TOOLS:,} tools")

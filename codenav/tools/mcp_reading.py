@@ -7,15 +7,19 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from codenav.core.errors import UsageError
 from codenav.tools.addresses import is_url
-from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
-from codenav.tools.mcp_client import McpConnection, McpServer, McpTool
-from codenav.tools.model import Effect, Group, Operation, Scheme, ToolSpec
-from codenav.tools.naming import identifier, package_name, unique
+from codenav.tools.functions import operation_of
+from codenav.tools.mcp_client import McpConnection, McpServer
+from codenav.tools.model import Group, Operation, Scheme, ToolSpec
+from codenav.tools.naming import identifier, package_name
 from codenav.tools.places import parse
-from codenav.tools.schemas import OwnSchemas, fault_of
+from codenav.tools.schemas import OwnSchemas
+
+if TYPE_CHECKING:
+    from mcp import types
 
 TOKEN = "authorization"
 """Name of the secret that is sent as bearer token."""
@@ -51,7 +55,7 @@ def read_mcp(where: str, *, environment: Mapping[str, str] | None = None) -> Too
     return replace(found, notes=(*found.notes, _NOISY)) if noisy else found
 
 
-def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str, Any]) -> ToolSpec:
+def spec_of(server: McpServer, tools: Sequence[types.Tool], transport: Mapping[str, Any]) -> ToolSpec:
     """Make the specification of a server."""
     name = identifier(server.name) if re.search(r"\w", server.name) else _name_of(transport)
     table = OwnSchemas()
@@ -64,11 +68,15 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
             table.note(f"the server lists {tool.name!r} twice; the first one counts")
             continue
         names.add(tool.name)
-        fault = fault_of(tool.input)
-        if fault:
-            table.note(f"{tool.name} was left out: its input is no JSON Schema: {fault}")
+        try:
+            item = tool.model_dump(by_alias=True, exclude_none=True)
+            operation = operation_of(item, "its input", name, taken, table)
+        except UsageError as error:
+            table.note(f"{tool.name!r} was left out: {error}")
             continue
-        operation = _operation(tool, unique(identifier(tool.name), taken), name, table)
+        if item.get("execution", {}).get("taskSupport") == "required":
+            table.note(f"{tool.name} cannot be called: {_ONLY_AS_TASK}")
+            operation = replace(operation, unusable=_ONLY_AS_TASK)
         if over_http:
             operation = replace(operation, security=((TOKEN,), ()))
         taken.add(operation.name)
@@ -86,39 +94,6 @@ def spec_of(server: McpServer, tools: Sequence[McpTool], transport: Mapping[str,
         transport=transport,
         notes=tuple(table.notes),
     )
-
-
-def _operation(tool: McpTool, name: str, group: str, table: OwnSchemas) -> Operation:
-    schema = table.take(tool.input, tool.name)
-    parameters, body = parameters_of(schema, table.found)
-    title, text = titled(tool.title, tool.text)
-    wrapped = _is_wrapped(tool.output)
-    if tool.only_as_task:
-        table.note(f"{tool.name} cannot be called: {_ONLY_AS_TASK}")
-    effect = effect_of(tool.annotations)
-    return Operation(
-        name=name,
-        id=tool.name,
-        group=group,
-        title=title,
-        text=text,
-        effect=effect,
-        idempotent=effect is Effect.READ or tool.annotations.get("idempotentHint") is True,
-        parameters=parameters,
-        body=body,
-        result=result_of(tool.output, tool.name, table, key="result" if wrapped else None),
-        wrapped=wrapped,
-        unusable=_ONLY_AS_TASK if tool.only_as_task else "",
-    )
-
-
-def _is_wrapped(schema: Mapping[str, Any] | None) -> bool:
-    """True if the library of a server has put a plain result into an object, as structured answers are objects."""
-    properties = (schema or {}).get("properties")
-    if not schema or not isinstance(properties, Mapping) or "result" not in properties:
-        return False
-    alone = len(properties) == 1 and schema.get("required") == ["result"]
-    return alone or schema.get("x-fastmcp-wrap-result") is True
 
 
 def _name_of(transport: Mapping[str, Any]) -> str:
