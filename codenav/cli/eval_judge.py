@@ -83,8 +83,8 @@ def _show(done: int, total: int) -> None:
 
 def _print(made: Judgement) -> None:
     from codenav.core.system.terminal_text import flattened
-    from codenav.evals.figures import cell
     from codenav.evals.judge import UNREADABLE
+    from codenav.evals.recorded import cell
 
     counts, rate = made.counts(), made.rate()
     say(f"judge        {made.judge}")

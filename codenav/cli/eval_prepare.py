@@ -37,7 +37,7 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
     """
     from codenav.cli import display
     from codenav.evals.registry import make
-    from codenav.evals.task import Mode, Preparing
+    from codenav.evals.task import Mode
 
     out = out.expanduser().absolute()
     if out.exists() and not out.is_dir():
@@ -48,13 +48,12 @@ def command(name: str, data: Path, out: Path, python: str | None, **options: Any
     except OSError as error:
         raise UsageError(f"cannot make {out}: {error.strerror}", hint="name another folder with --out") from None
     task = make(name, data, factory, python=python)
-    prepares = isinstance(task, Preparing)
-    if isinstance(task, Preparing):
-        task.prepare(out, notice=display.notice)
+    prepared = task.prepare(out, notice=display.notice)
+    if prepared:
         task = make(name, data, {**factory, "prepared": out}, python=python)
     for mode in Mode:
         setting = task.setting(mode, out / mode.value)
         (out / f"{mode.value}.txt").write_text(setting.description, encoding="utf-8")
         say(f"{mode.value}: {', '.join(str(path) for path in setting.on)}")
-    if prepares:
+    if prepared:
         say(f"Run it: codenav eval run {name} --data {data} --prepared {out} --out RUN", err=True)

@@ -11,7 +11,6 @@ import click
 from codenav.cli.eval_options import factory_options, task_options
 from codenav.cli.options import json_option, print_json, python_option, say
 from codenav.cli.sections import SectionedCommand
-from codenav.core.errors import UsageError
 
 
 @click.command("selfcheck", cls=SectionedCommand)
@@ -35,12 +34,9 @@ def command(name: str, data: Path, python: str | None, as_json: bool, **options:
     """
     from codenav.cli import display
     from codenav.evals.registry import make
-    from codenav.evals.task import SelfChecking
 
     factory = factory_options(options)
     task = make(name, data, factory, python=python)
-    if not isinstance(task, SelfChecking):
-        raise UsageError(f"{name} has no expected answers to replay", hint="codenav eval list")
     with tempfile.TemporaryDirectory(prefix="codenav-selfcheck-") as folder:
         checks = task.selfcheck(Path(folder), notice=display.notice)
     if as_json:

@@ -10,10 +10,9 @@ from typing import Any
 
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import ModelFailed, UsageError
-from codenav.evals.figures import Figure
 from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judge, Shown
 from codenav.evals.parallel import in_threads
-from codenav.evals.recorded import Recorded
+from codenav.evals.recorded import Figure, Recorded
 from codenav.evals.results import ERROR, Result
 from codenav.evals.verdicts import Kept, Label, agreement
 

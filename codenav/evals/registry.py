@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.options import near_one
+from codenav.evals.benchmark import Benchmark
 from codenav.evals.task import Task
 
 
@@ -76,8 +77,8 @@ def scorer_of(name: str, own: Sequence[Task] = ()) -> Task | None:
     return task or (object.__new__(task_class(name)) if name in BENCHMARKS else None)
 
 
-def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None, **runs_in: Any) -> Task:
-    """Return the task of a benchmark on a checkout.
+def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None, **runs_in: Any) -> Benchmark:
+    """Return a benchmark on a checkout.
 
     Options that are None are left out. One that the benchmark does not have is refused; `runs_in`, the `python` and
     `sandbox` of the sessions, are passed on to those that have them.
@@ -93,7 +94,7 @@ def make(name: str, data: str | Path, options: Mapping[str, Any] | None = None, 
             raise UsageError(f"{name} has no option --{key.replace('_', '-')}", hint=f"codenav eval run {name} --help")
     given |= {key: value for key, value in runs_in.items() if value and key in known}
     try:
-        return cast(Task, factory(Path(data), **given))
+        return cast(Benchmark, factory(Path(data), **given))
     except CodeNavError:
         raise
     except OSError as error:

@@ -15,8 +15,8 @@ from codenav.core.errors import Unavailable, UsageError
 from codenav.core.options import spelled
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import Trace, World, attempt, checked_samples, failed, session_for
-from codenav.evals.figures import scores_by_epoch
 from codenav.evals.parallel import in_threads
+from codenav.evals.recorded import scores_by_epoch
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, Head, RunFolder
 from codenav.evals.settings import EvalKeywords, Origin, Settings

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from codenav.core.system.stored import Document
 from codenav.environments import MakeEnvironments, standard_environments
@@ -144,25 +144,3 @@ class Check:
     def ok(self) -> bool:
         """True if the two are equal."""
         return bool(self.expected == self.found)
-
-
-@runtime_checkable
-class Preparing(Protocol):
-    """A task that needs more than its adapted code base: an environment of its own (`codenav eval prepare`)."""
-
-    def prepare(self, out: Path, *, notice: Callable[[str], None]) -> None:
-        """Make in `out` all that `--prepared OUT` then names: the factory gets it as `prepared=OUT`.
-
-        Raises:
-            Unavailable: something cannot be fetched; the hint says what to do.
-        """
-        ...
-
-
-@runtime_checkable
-class SelfChecking(Protocol):
-    """A task that can replay its expected answers without a model (`codenav eval selfcheck`)."""
-
-    def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
-        """Replay what is known. `out` is an empty folder for it; `notice` gets a line for what takes long."""
-        ...

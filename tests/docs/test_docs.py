@@ -24,7 +24,7 @@ from command_line import ROOT, codenav, without_evidence
 
 from codenav.agents.models.scripted import read_script
 from codenav.cli.main import cli
-from codenav.evals.figures import COSTS
+from codenav.evals.recorded import COSTS
 from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.retrieval.elastic.container import IMAGE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codenav.core.errors import CodeNavError, NotFound, UsageError
-from codenav.evals.checkouts import UNKNOWN, checkout
+from codenav.evals.benchmark import UNKNOWN, checkout
 
 NEEDS = ("tasks.py", "data")
 

@@ -18,7 +18,7 @@ from command_line import codenav, on_a_terminal, start
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
 from codenav.core.errors import NotFound, UsageError
-from codenav.evals.checkouts import UNKNOWN, checkout
+from codenav.evals.benchmark import UNKNOWN, checkout
 from codenav.evals.paper import GRIDS, folder_of, grid
 from codenav.evals.registry import BENCHMARKS, make
 

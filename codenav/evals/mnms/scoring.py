@@ -12,7 +12,7 @@ from codenav.evals.mnms.upstream import best_match as best_set_match
 from codenav.evals.mnms.upstream import (
     edges,
     edit_distance,
-    labels_with_arguments,
+    labels_of,
     plan_accuracy,
     pooled_f1,
     rendered,
@@ -56,8 +56,8 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
     found = calls_in(program, tools) if program.strip() else []
     made = found or []
     best, place = best_match(made, task.names)
-    labels = labels_with_arguments(program)
-    plan = labels_with_arguments(rendered(task.plan))
+    labels = labels_of(program)
+    plan = labels_of(rendered(task.plan))
     made_labels, gold_labels = [label for label, _ in labels], [label for label, _ in plan]
     return {
         "correct": best.precision == best.recall == 1.0,

@@ -14,18 +14,17 @@ from itertools import pairwise
 
 from codenav.core.system.syntax import parsed
 from codenav.evals.mnms.plans import Plan
+from codenav.evals.scores import mean_percent
 
 Labels = Sequence[str]
 _REFERENCE = re.compile(r"<node-\d+>\.\w+")
 
 
-def labels_of(code: str) -> list[str]:
-    """The functions that upstream finds in a program: those of lines that assign a call's whole result to a name."""
-    return [label for label, _ in labels_with_arguments(code)]
+def labels_of(code: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The functions that upstream finds in a program, each with the sorted names of its keyword arguments.
 
-
-def labels_with_arguments(code: str) -> list[tuple[str, tuple[str, ...]]]:
-    """As `labels_of`, each with the names of its keyword arguments, sorted."""
+    They are those of lines that assign a call's whole result to a name.
+    """
     found = []
     for line in code.split("\n"):
         tree = parsed(line.strip())
@@ -117,7 +116,7 @@ def pooled_f1(pairs: Iterable[tuple[Labels, Labels]]) -> float:
 
 def plan_accuracy(pairs: Iterable[tuple[Labels, Labels]]) -> float:
     """Percent of samples whose lists of labels are the same."""
-    return 100 * _mean([float(list(gold) == list(made)) for gold, made in pairs])
+    return mean_percent(list(gold) == list(made) for gold, made in pairs)
 
 
 def edit_distance(gold: Labels, made: Labels, tools: Sequence[str]) -> float:
@@ -139,7 +138,3 @@ def _ratio(one: Sequence[int], other: Sequence[int]) -> float:
         for place, right in enumerate(other):
             row.append(before[place] + 1 if left == right else max(before[place + 1], row[place]))
     return 2 * row[-1] / (len(one) + len(other))
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers) if numbers else 0.0
