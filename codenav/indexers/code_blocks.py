@@ -14,12 +14,11 @@ from codenav.indexers.code_draft import Calls, Draft, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_lines import begins, mend
 from codenav.indexers.code_macros import broken, without_macros, without_plain_macros, without_ref
-from codenav.indexers.code_marks import Marks
-from codenav.indexers.code_tree import NoParser, grammar, parse
+from codenav.indexers.code_text import Marks
+from codenav.indexers.code_tree import PARSE_SECONDS, NoParser, OutOfTime, damage, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
 from codenav.indexers.open_brackets import Closed, closed_braces
-from codenav.indexers.parsing import PARSE_SECONDS, OutOfTime, damage
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.rust_macros import Inside, elide, items_in_macros
 

@@ -16,8 +16,6 @@ from codenav.indexers.code_native import (
     cs_local,
     cs_operator,
     cs_property,
-)
-from codenav.indexers.code_readers import (
     first_name,
     go_method,
     go_type,

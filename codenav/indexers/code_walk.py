@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from codenav.core.blocks import BlockKind
 from codenav.indexers.code_draft import Draft, Elision, Run
-from codenav.indexers.code_marks import Mark, Marks
 from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of
-from codenav.indexers.code_text import beginning, doc_text, is_licence, prototype, words_above
+from codenav.indexers.code_text import Mark, Marks, beginning, doc_text, is_licence, prototype, words_above
 from codenav.indexers.code_tree import ERROR, Grammar, Role
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.python_draft import Draft
+from codenav.indexers.draft import Draft
 from codenav.indexers.python_text import one_line
 
 _STRING_OR_COMMENT = re.compile(

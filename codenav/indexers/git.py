@@ -22,8 +22,7 @@ from pathlib import Path
 from codenav.core.config import home
 from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.core.system.atomic_files import write_whole
-from codenav.indexers.git_program import Git, GitFailed, locked
-from codenav.indexers.repository import COMMIT, Repository
+from codenav.indexers.repository import COMMIT, Git, GitFailed, Repository, locked
 
 LOOK_AGAIN = 600.0
 """Seconds after which a search or a run asks the server again for a branch's commit; `codenav index` always asks."""
@@ -63,7 +62,7 @@ def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Not
     Raises:
         NotFound: no such revision, or `max_age` is None and it was never fetched.
         Unavailable: the server does not answer or refuses the request, or git is not installed.
-        UsageError: the repository is empty, or larger than `git_program.MAX_BYTES`.
+        UsageError: the repository is empty, or larger than `repository.MAX_BYTES`.
         StorageFull: no room for it.
     """
     cache = _Cache(repository)

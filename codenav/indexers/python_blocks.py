@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import CodeBlock
+from codenav.indexers.draft import Calls, Draft, finish, number_rows
 from codenav.indexers.open_brackets import Closed, closed_python, completed
 from codenav.indexers.place import Identity, Place
-from codenav.indexers.python_draft import Calls, Draft, finish, number_rows
 from codenav.indexers.python_reader import Reader
 from codenav.indexers.python_scan import Irregular
 

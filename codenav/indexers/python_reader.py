@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.python_draft import Calls, Draft
+from codenav.indexers.draft import Calls, Draft
 from codenav.indexers.python_scan import Scan, balance
 from codenav.indexers.python_text import one_line
 

@@ -12,11 +12,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from codenav.indexers.python_draft import NAME_LENGTH, Calls
-from codenav.indexers.python_text import clean, literal_text
+from codenav.indexers.draft import NAME_LENGTH, Calls
+from codenav.indexers.python_text import STRING, clean, expressions, literal_text
 
-STRING = "\x01"
-"""The character that strings are filled with."""
 _TOKEN = re.compile(
     r"""\#[^\n]*+
     |\\\n
@@ -49,8 +47,6 @@ _CASE = re.compile(r"\n +(?P<word>case|match)\b(?! *[.=,)])")
 _CONFLICT = re.compile(r"(?:<<<<<<<|=======|>>>>>>>)[^\n]*")
 _BEGINS = re.compile(r"(?:async +)?def +\w|class +\w+ *[:(]")
 """The beginnings of lines that no bracket can hold."""
-_FIELD_MARK = re.compile(r"\{\{|\}\}|\\N\{[^}]*\}|[{}]")
-_EXPRESSION_MARK = re.compile(r"[bBrRuU]?(?:'[^'\n]*'|\"[^\"\n]*\")|[{}()\[\]:]")
 _LINES = 20
 """The most lines above the name in a condition where its `if` may be."""
 _PATTERN = 500
@@ -275,7 +271,7 @@ class Scan:
             found = [call for call in found if call[0] >= ends[bisect_right(begins, call[0])]]
         if self._formatted:
             for start, token in self._formatted:
-                for begin, masked in _expressions(token):
+                for begin, masked in expressions(token):
                     found += ((start + begin + at, name) for at, name in _calls(masked))
             found.sort()
         return Calls([start for start, _ in found], [name for _, name in found])
@@ -355,39 +351,6 @@ class _Called(dict[str, str]):
 
 
 _called = _Called()
-
-
-def _expressions(token: str) -> Iterator[tuple[int, str]]:
-    """Start of each expression in the braces of a string, and its text without strings."""
-    depths: list[int] = []
-    at, begin, plain = 0, 0, True
-    masked: list[str] = []
-    while mark := (_FIELD_MARK if plain else _EXPRESSION_MARK).search(token, at):
-        kind, start, at = mark.group(), mark.start(), mark.end()
-        if plain:
-            if kind == "}}" and depths:
-                # The end of a field, and of the one whose format it belongs to.
-                kind, at = "}", at - 1
-            if kind == "{":
-                depths.append(0)
-                begin, plain = at, False
-                masked = []
-            elif kind == "}" and depths:
-                depths.pop()
-        elif len(kind) > 1:
-            masked += token[begin + sum(map(len, masked)) : start], STRING * len(kind)
-            if token[start - 1] in "fFtT":
-                yield from ((start + first, text) for first, text in _expressions(kind))
-        elif kind in "([{":
-            depths[-1] += 1
-        elif depths[-1] and kind in ")]}":
-            depths[-1] -= 1
-        elif kind in ":}" and not depths[-1]:
-            masked.append(token[begin + sum(map(len, masked)) : start])
-            yield begin, "".join(masked)
-            plain = True
-            if kind == "}":
-                depths.pop()
 
 
 def places(text: str, part: str) -> Iterator[int]:

@@ -1,9 +1,13 @@
-"""Pieces of Python source as text: prototypes, docstrings and indentation."""
+"""Pieces of Python source as text: prototypes, docstrings, indentation, and expressions in formatted strings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from inspect import cleandoc
+
+STRING = "\x01"
+"""The character that strings are filled with."""
 
 SIGNATURE_CHARACTERS = 2_000
 """A longer prototype is cut: it is a table of defaults. The longest in networkx has 700 characters, in sympy 900."""
@@ -95,3 +99,40 @@ def dedent(source: str, indent: str) -> str:
     if all(line.startswith(indent) or not line.strip() for line in lines[1:]):
         return "\n".join([lines[0], *(line.removeprefix(indent) if line.strip() else "" for line in lines[1:])])
     return indent + source
+
+
+_FIELD_MARK = re.compile(r"\{\{|\}\}|\\N\{[^}]*\}|[{}]")
+_EXPRESSION_MARK = re.compile(r"[bBrRuU]?(?:'[^'\n]*'|\"[^\"\n]*\")|[{}()\[\]:]")
+
+
+def expressions(token: str) -> Iterator[tuple[int, str]]:
+    """Start of each expression in the braces of a string, and its text without strings."""
+    depths: list[int] = []
+    at, begin, plain = 0, 0, True
+    masked: list[str] = []
+    while mark := (_FIELD_MARK if plain else _EXPRESSION_MARK).search(token, at):
+        kind, start, at = mark.group(), mark.start(), mark.end()
+        if plain:
+            if kind == "}}" and depths:
+                # The end of a field, and of the one whose format it belongs to.
+                kind, at = "}", at - 1
+            if kind == "{":
+                depths.append(0)
+                begin, plain = at, False
+                masked = []
+            elif kind == "}" and depths:
+                depths.pop()
+        elif len(kind) > 1:
+            masked += token[begin + sum(map(len, masked)) : start], STRING * len(kind)
+            if token[start - 1] in "fFtT":
+                yield from ((start + first, text) for first, text in expressions(kind))
+        elif kind in "([{":
+            depths[-1] += 1
+        elif depths[-1] and kind in ")]}":
+            depths[-1] -= 1
+        elif kind in ":}" and not depths[-1]:
+            masked.append(token[begin + sum(map(len, masked)) : start])
+            yield begin, "".join(masked)
+            plain = True
+            if kind == "}":
+                depths.pop()

@@ -1,18 +1,18 @@
-"""Reading of one file from the disk into blocks."""
+"""Reading of one file from the disk into blocks, a stub together with the module beside it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from codenav.core.blocks import CodeBlock, FileState, Packed
+from codenav.core.blocks import BlockKind, CodeBlock, FileState, Packed
 from codenav.indexers.decode import asks_to_be_left_out, decode, is_binary
+from codenav.indexers.draft import names_to_import
 from codenav.indexers.file_blocks import file_blocks
 from codenav.indexers.place import Place
-from codenav.indexers.type_stubs import stub_blocks
 from codenav.indexers.walk import Found, language_of, look_of, max_bytes, reason_of, too_large
 
 _ATTEMPTS = 3
@@ -118,3 +118,38 @@ def _content(found: Found) -> tuple[bytes, os.stat_result]:
     if len(data) != after.st_size and len(data) <= limit:
         raise _Changing
     return data, after
+
+
+_KINDS = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.ASSIGNMENT)
+
+
+def stub_blocks(blocks: Iterable[CodeBlock], place: Place, beside: Iterable[CodeBlock] | None) -> list[CodeBlock]:
+    """The blocks of a stub; of one with a module beside it, those whose names that does not define.
+
+    These it has from compiled code, or makes as it runs. The private ones are left out: they are types for the stub
+    alone, and nothing can import them. `LIMIT: int` in a stub stands for a value, unlike in a module.
+    """
+    if beside is not None:
+        known = {block.qualname for block in beside}
+        blocks = [
+            block
+            for block in blocks
+            if block.kind in _KINDS
+            and block.qualname not in known
+            and block.qualname != "statements"
+            and not _private(block.qualname)
+        ]
+    return [
+        _with_names(block, place) if block.kind is BlockKind.ASSIGNMENT and not block.import_line else block
+        for block in blocks
+    ]
+
+
+def _with_names(block: CodeBlock, place: Place) -> CodeBlock:
+    public, line = names_to_import(place, block.qualname, block.qualname)
+    return replace(block, public_name=public, import_line=line)
+
+
+def _private(qualname: str) -> bool:
+    top = qualname.partition(".")[0]
+    return top.startswith("_") and not top.endswith("__")

@@ -20,9 +20,8 @@ from codenav.indexers import repository
 from codenav.indexers.modules import first_paragraph, is_name, modules_in, modules_listed, summary
 from codenav.indexers.packages import Package, find_package, is_installed
 from codenav.indexers.roots import Roots, import_roots
-from codenav.indexers.scripts import script_language
 from codenav.indexers.tool_blocks import tool_files
-from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, walk
+from codenav.indexers.walk import LANGUAGES, Found, language_of, printable, script_language, walk
 from codenav.tools import places
 from codenav.tools.state_files import OPERATIONS
 

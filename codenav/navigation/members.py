@@ -11,8 +11,8 @@ from inspect import cleandoc
 from codenav.core.blocks import BlockKind, CodeBlock, Instance, LineSpan
 from codenav.core.protocols import Index
 from codenav.core.system.syntax import statements
+from codenav.indexers.draft import names_to_import
 from codenav.indexers.place import Place
-from codenav.indexers.python_draft import names_to_import
 from codenav.navigation.classes import Classes
 from codenav.navigation.modules import Module, Modules, Thing
 from codenav.navigation.names import dotted_path, module_of, search_all

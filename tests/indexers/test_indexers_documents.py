@@ -15,8 +15,7 @@ from markdown_it import MarkdownIt
 from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.core.usage import estimate_tokens
 from codenav.indexers.decode import decode
-from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks
-from codenav.indexers.headings import markdown_headings
+from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks, markdown_headings
 from codenav.indexers.place import Place
 from codenav.indexers.walk import language_of
 

@@ -14,8 +14,7 @@ from codenav.core.errors import UsageError
 from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.build import BuildReport, build
 from codenav.indexers.code_blocks import GENERATED, code_blocks
-from codenav.indexers.components import script_of
-from codenav.indexers.file_blocks import file_blocks
+from codenav.indexers.file_blocks import file_blocks, script_of
 from codenav.indexers.place import Place
 from codenav.indexers.sources import resolve
 from codenav.indexers.walk import Found, walk

@@ -19,8 +19,7 @@ from codenav.core.blocks import FileSkip
 from codenav.core.errors import NotFound, Unavailable, UsageError
 from codenav.core.system.interpreter import Interpreter
 from codenav.indexers.git import Checkout, checkout, forget
-from codenav.indexers.git_program import Git
-from codenav.indexers.repository import Repository, parse
+from codenav.indexers.repository import Git, Repository, parse
 from codenav.indexers.sources import key_of, resolve
 
 

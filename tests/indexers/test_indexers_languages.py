@@ -298,7 +298,7 @@ def test_a_language_whose_parser_is_missing_is_named() -> None:
     code = (
         "import sys; sys.modules['tree_sitter_go'] = None\n"
         "from codenav.indexers.code_blocks import code_blocks\n"
-        "from codenav.indexers.python_draft import Place\n"
+        "from codenav.indexers.draft import Place\n"
         "print(code_blocks('package a', Place('s', 'a.go'), 'go'))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

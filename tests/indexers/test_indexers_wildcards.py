@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codenav.indexers.wildcards import translated
+from codenav.indexers.ignore import translated
 
 MATCHES = {
     "a": ["a", "x/a", "x/y/a"],
