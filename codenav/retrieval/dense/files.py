@@ -205,20 +205,10 @@ def _memory(data: bytes) -> Memory:
         starts, columns = found["starts"].astype(np.intp), found["columns"].astype(np.intp)
         values, shares = found["values"].astype(np.float32), found["shares"].astype(np.float32)
         rarity = found["rarity"].astype(np.float32)
-    fits = (
-        starts.ndim == columns.ndim == values.ndim == 1
-        and len(starts) > 0
-        and starts[0] == 0
-        and starts[-1] == len(columns) == len(values)
-        and bool((np.diff(starts) >= 0).all())
-        and rarity.shape == (len(terms),)
-        and (not len(columns) or 0 <= columns.min() <= columns.max() < len(terms))
-        and shares.shape == (len(starts) - 1, len(names))
-        and all(bool(np.isfinite(array).all()) for array in (values, shares, rarity))
-    )
-    if not fits:
-        raise ValueError(f"the arrays of {MEMORY} have other shapes")
-    return Memory(dict(zip(terms, rarity.tolist(), strict=True)), starts, columns, values, names, shares)
+    memory = Memory(dict(zip(terms, rarity.tolist(), strict=True)), starts, columns, values, names, shares)
+    if not np.isfinite(memory.scores(" ".join(terms[:10]))).all():
+        raise ValueError(f"the numbers of {MEMORY} are not finite")
+    return memory
 
 
 def _lines(texts: Sequence[str]) -> npt.NDArray[np.uint8]:

@@ -112,50 +112,34 @@ def _literal(char: str) -> _Part:
 
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
-_DIGITS = frozenset("0123456789")
-_SETS = {"w": _WORD, "d": _DIGITS, "s": frozenset[str](), "S": _WORD, "D": _WORD - _DIGITS, "W": frozenset[str]()}
 _POSIX = {
-    "alpha": _WORD - _DIGITS - {"_"}, "alnum": _WORD - {"_"}, "digit": _DIGITS, "word": _WORD,
-    "upper": _WORD - _DIGITS - {"_"}, "lower": _WORD - _DIGITS - {"_"}, "xdigit": frozenset("0123456789abcdef"),
-    "space": frozenset[str](), "punct": frozenset("_"), "blank": frozenset[str](),
+    "alpha": "a-z", "alnum": "a-z0-9", "digit": "0-9", "word": r"\w", "upper": "a-z", "lower": "a-z",
+    "xdigit": "0-9a-f", "space": r"\s", "punct": "_", "blank": r"\s",
 }  # fmt: skip
+_OTHER = "\U00010000"
+"""A letter that nobody writes: a class that matches it matches all that is not ASCII."""
 
 
 def _class(written: str) -> _Part:
-    """A character class reduced to the characters of identifiers: `[\\w.]` and `[^)]` become `.`, `[ (]` a gap."""
-    inner = written[1:-1]
-    negated = inner.startswith("^")
-    inner = inner.removeprefix("^")
-    chars: set[str] = set()
-    others: list[str] = []
-    rest = False
-    for match in re.finditer(r"\[:(\^?\w+):\]|\\([wdsSDW])|(\\.|.)(?:-(\\.|[^\]\\]))?", inner, re.DOTALL):
-        name, short, low, high = match.groups()
-        if name:
-            if name not in _POSIX:
-                raise Beyond(f"[:{name}:] is not understood")
-            chars |= _POSIX[name]
-        elif short:
-            chars |= _SETS[short]
-            rest = rest or short in "wSD"
-        else:
-            first, last = low[-1], (high or low)[-1]
-            if first > last:
-                raise Beyond(f"the range {first}-{last} is backwards")
-            if ord(last) < 128:
-                chars |= {chr(code).lower() for code in range(ord(first), ord(last) + 1)} & _WORD
-            elif first == last:
-                lower = first.lower()[0]
-                if lower.isascii():
-                    # The only such letter is a capital I with a dot.
-                    chars |= {lower} & _WORD
-                else:
-                    others.append(lower)
-            elif ord(first) >= 128:
-                others.append(f"{first}-{last}")
-            else:
-                raise Beyond(f"the range {first}-{last} is not understood")
-    return _said(_WORD - chars if negated else chars, rest != negated, others if rest == negated or negated else [])
+    """A character class reduced to the characters of identifiers: `[\\w.]` and `[^)]` become `.`, `[ (]` a gap.
+
+    Python's own engine says which of them the class matches.
+    """
+    negated = written.startswith("[^")
+    inner = re.sub(r"\[:(\w+):\]", lambda name: _POSIX.get(name[1], "[:"), written[1 + negated : -1])
+    if "[:" in inner:
+        raise Beyond("a class of characters is not understood")
+    # Python warns of characters that may mean something else in a class one day.
+    plain = re.sub(r"(\\.)|[\[&|~^]|-(?=-)|(?<=-)-", lambda sign: sign[1] or f"\\{sign[0]}", inner, flags=re.DOTALL)
+    try:
+        matched = re.compile(f"[{plain}]")
+    except re.error as error:
+        raise Beyond(f"{error.msg} is not understood") from error
+    chars = {char for char in _WORD if matched.match(char) or matched.match(char.upper())}
+    rest = (matched.match(_OTHER) is not None) != negated
+    others = re.findall(r"[^\x00-\x7f](?:-[^\x00-\x7f])?", inner) if rest == negated else []
+    lower = [other.lower() if len(other.lower()) == 1 else other for other in others]
+    return _said(_WORD - chars if negated else chars, rest, [other for other in lower if not other.isascii()])
 
 
 def _said(chars: set[str] | frozenset[str], rest: bool, others: list[str]) -> _Part:
