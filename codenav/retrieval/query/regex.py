@@ -150,7 +150,7 @@ def _said(chars: set[str] | frozenset[str], rest: bool, others: list[str]) -> _P
         return _Part("atom", f"[^{text}]" if text else ".")
     if not text:
         return _Part("gap", " ")
-    return _Part("atom", text if len(text) == 1 else f"[{text}]")
+    return _literal(text) if len(text) == 1 else _Part("atom", f"[{text}]")
 
 
 def _ranges(chars: list[str]) -> list[str]:
