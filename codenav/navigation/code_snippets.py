@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 
 _FENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*\{?[ \t]*(?:code-block|code-cell|code|sourcecode)?\}?[ \t]*"
@@ -58,15 +59,9 @@ def snippets_in(text: str, language: str) -> list[str]:
         rest = rest[: match.start()] + " " * (match.end() - match.start()) + rest[match.end() :]
         if match["language"].lower() in _PYTHON:
             found.append((match.start(), _code(match["code"], plain=bool(match["language"]))))
-    found += [(match, source) for match, source in _loose(rest)]
+    if loose := _PROMPT.search(rest):
+        found.append((loose.start(), "".join(examples_in(rest))))
     return [code for _, code in sorted(found) if code.strip()]
-
-
-def _loose(text: str) -> Iterator[tuple[int, str]]:
-    """The examples of doctest outside of code blocks."""
-    at = _PROMPT.search(text)
-    if at:
-        yield at.start(), "".join(examples_in(text))
 
 
 def _code(code: str, *, plain: bool) -> str:
@@ -76,13 +71,7 @@ def _code(code: str, *, plain: bool) -> str:
     typed = list(_IPYTHON.finditer(code))
     if typed:
         return "\n".join(match["first"] + _CONTINUED.sub("\n", match["rest"]) for match in typed) + "\n"
-    return without_magic(_dedented(_OPTIONS.sub("", code))) if plain or "\n" in code.strip() else ""
-
-
-def _dedented(code: str) -> str:
-    lines = code.split("\n")
-    widths = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
-    return "\n".join(line[min(widths, default=0) :] for line in lines)
+    return without_magic(dedent(_OPTIONS.sub("", code))) if plain or "\n" in code.strip() else ""
 
 
 def without_magic(code: str) -> str:

@@ -45,6 +45,8 @@ EXAMPLE_WEIGHT = 3.0
 """Weight of a use in an example (docstring or document) relative to a call in code: examples show what users call."""
 UNSHOWN_FACTOR = 0.2
 """Factor of calls of what is neither shown in an example nor exported at the top: helpers are called everywhere."""
+_CALL = re.compile(r"(?:(?<=\w\.)|(?<=[>@=(\s&]))([A-Za-z]\w+)(?=[({]|::|\.\w+\()")
+"""A name that an example calls."""
 _MAKER = re.compile(r"= (\w+)\(")
 """In a public assignment: the class that it makes an instance of."""
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
@@ -89,37 +91,29 @@ def _describe_part(index: Index, source: Source, folder: str, room: int) -> str:
         return neutral(describe_tools(index, source.tools, folder, room))
     first = _purpose(source, room * PURPOSE_CHARACTERS // CHARACTERS)
     under = f"{folder}/" if folder else ""
-    examples = Examples()
-    files = read_files(_seen((block for block in index.blocks() if block.path.startswith(under)), examples))
+    uses = Counter[str]()
+
+    def counted() -> Iterator[CodeBlock]:
+        for block in index.blocks():
+            if block.path.startswith(under):
+                uses.update(_uses_in(block))
+                yield block
+
+    files = read_files(counted())
     rank(files)
     shown = [file for file in files if not file.aside and not _is_private(file.module)]
     layout = within("Layout:", _modules(index, shown) or _folders(files, under), room * LAYOUT_CHARACTERS // CHARACTERS)
-    points = _points(files, examples)
+    points = _points(files, uses)
     left = room - len(first) - len(layout) - 2
     entries = within("Entry points, most used first:", _entry_lines(index, points), left)
     return "\n".join(filter(None, (first, layout, entries)))
 
 
-def _seen(blocks: Iterable[CodeBlock], examples: Examples) -> Iterator[CodeBlock]:
-    for block in blocks:
-        examples.take(block)
-        yield block
-
-
-class Examples:
-    """Counts of the names called in examples of docstrings, documents and files."""
-
-    _CALL = re.compile(r"(?:(?<=\w\.)|(?<=[>@=(\s&]))([A-Za-z]\w+)(?=[({]|::|\.\w+\()")
-
-    def __init__(self) -> None:
-        self.uses: Counter[str] = Counter()
-
-    def take(self, block: CodeBlock) -> None:
-        """Add a block; each name counts once for it."""
-        shows = block.kind is BlockKind.DOCUMENT or is_example(block.path)
-        text = block.text if shows else block.docstring
-        if "(" in text or "{" in text:
-            self.uses.update(set(self._CALL.findall(text)))
+def _uses_in(block: CodeBlock) -> set[str]:
+    """The names called in the examples that a block holds: a document, a file of examples, or its docstring."""
+    shows = block.kind is BlockKind.DOCUMENT or is_example(block.path)
+    text = block.text if shows else block.docstring
+    return set(_CALL.findall(text)) if "(" in text or "{" in text else set()
 
 
 def _purpose(source: Source, room: int) -> str:
@@ -158,10 +152,10 @@ def _folders(files: Sequence[File], under: str) -> list[str]:
     ]
 
 
-def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequence[Entry]]]:
+def _points(files: Sequence[File], uses: Counter[str]) -> list[tuple[str, Sequence[Entry]]]:
     """Public functions and classes by their shortest names, most used first, each with all its definitions."""
     most = max((entry.rank for file in files for entry in file.entries), default=0.0) or 1.0
-    often = max(examples.uses.values(), default=0) or 1
+    often = max(uses.values(), default=0) or 1
     # Where a package offers anything, the rest is private.
     offering = {_ending(file.path) for file in files for entry in file.entries if entry.public_name}
     classes = {entry.name: entry.rank for file in files for entry in file.entries if entry.kind is BlockKind.CLASS}
@@ -174,7 +168,7 @@ def _points(files: Sequence[File], examples: Examples) -> list[tuple[str, Sequen
             private = entry.name.startswith("_") or _is_private(file.module) or _ending(file.path) in offering
             if ("." in entry.qualname or private) and not (entry.public_name and entry.qualname == entry.name):
                 continue
-            used = max(examples.uses[name] for name in (entry.name, re.split(r"\W", entry.public_name)[-1]))
+            used = max(uses[name] for name in (entry.name, re.split(r"\W", entry.public_name)[-1]))
             central = made[entry.name] if entry.kind is BlockKind.ASSIGNMENT else entry.rank
             if central is None and not used and not entry.signature.startswith(("exports.", "module.exports.")):
                 continue

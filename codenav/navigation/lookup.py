@@ -181,7 +181,8 @@ def _is_named_case_blind(block: CodeBlock, dotted: str) -> bool:
 def _ends(block: CodeBlock, dotted: str) -> bool:
     """True if the dotted path and name of the block end in `dotted`, or if it is imported by that name."""
     whole = f"{dotted_path(block.path)}.{block.qualname}"
-    return f".{whole}".endswith(f".{dotted}") or dotted == _imported_as(block)
+    module = module_of(block)
+    return f".{whole}".endswith(f".{dotted}") or (bool(module) and dotted == f"{module}.{block.qualname}")
 
 
 def _is_below(block: CodeBlock, dotted: str) -> bool:
@@ -190,11 +191,6 @@ def _is_below(block: CodeBlock, dotted: str) -> bool:
     if package == dotted:
         return False
     return any(f"{name}.".startswith(f"{package}.") for name in (dotted_path(block.path), module_of(block)))
-
-
-def _imported_as(block: CodeBlock) -> str:
-    module = module_of(block)
-    return f"{module}.{block.qualname}" if module else ""
 
 
 def _at(index: Index, path: str, first: int, last: int) -> list[Definition]:

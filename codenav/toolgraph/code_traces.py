@@ -95,7 +95,8 @@ class _CodeReader:
         for block in blocks:
             if block.kind is BlockKind.METHOD and block.name in _SETUPS:
                 setups[block.qualname.rpartition(".")[0]] = block
-            if block.kind in _FUNCTIONS and block.language == "python" and (is_example or _is_test_of(block)):
+            tested = block.name.startswith("test") and is_test(path)
+            if block.kind in _FUNCTIONS and block.language == "python" and (is_example or tested):
                 calls = self._function(block, setups.get(block.qualname.rpartition(".")[0]))
                 yield "examples" if is_example else "tests", block.qualname, calls
             if is_example and block.language == "python" and block.kind in _TOP_LEVEL:
@@ -181,7 +182,3 @@ class _PublicCallables(KnownCallables):
         if found is None or is_aside(block) or any(part.startswith("_") for part in block.qualname.split(".")):
             return None
         return None if _FOR_TESTS.search(found.name) else found
-
-
-def _is_test_of(block: CodeBlock) -> bool:
-    return block.name.startswith("test") and is_test(block.path)

@@ -174,7 +174,8 @@ def _given(trace: Trace) -> Iterator[EdgeKey]:
 
 def _count_edge(graph: ToolGraph, key: EdgeKey, by: int, origin: str) -> None:
     """Count an edge; a resource edge in its kind of now, which may change that of the others."""
-    found = [other for other in _alike(key) if other in graph.edges]
+    alike = [key._replace(kind=kind) for kind in RESOURCES] if key.kind in RESOURCES else [key]
+    found = [other for other in alike if other in graph.edges]
     if by < 0:
         found = [other for other in found if graph.edges[other].origins.get(origin, 0) >= -by]
         if not found:
@@ -184,10 +185,6 @@ def _count_edge(graph: ToolGraph, key: EdgeKey, by: int, origin: str) -> None:
     graph.count(*known, origin=origin, by=by)
     if key.kind in RESOURCES and (not found or known not in graph.edges):
         settle(graph, key.target, key.resource)
-
-
-def _alike(key: EdgeKey) -> list[EdgeKey]:
-    return [key._replace(kind=kind) for kind in RESOURCES] if key.kind in RESOURCES else [key]
 
 
 def settle(graph: ToolGraph, target: str, resource: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.nodes import Node, NodeKind
-from codenav.tools.model import Operation, Parameter, Schema, ToolSpec
+from codenav.tools.model import Operation, Schema, ToolSpec
 
 MOST_GIVERS = 5
 """The most callables that give what a parameter takes. What more of them give says little about any."""
@@ -33,7 +33,8 @@ def flows_of_spec(spec: ToolSpec, prefix: str) -> list[Flow]:
 
     Links that the specification states. Paths: what `/users` or `/search/users` lists, `/users/{user_id}/orders` takes,
     if its objects have such an id, of the same type. Types: what has an object of a named schema, and who takes a whole
-    one. The last two only where few operations give it.
+    one. The last two only where few operations give it. Equal names alone
+    say nothing: they join 14 to 18 % of all pairs of operations of TMDB and Spotify, these rules 1.9 % and 0.6 %.
 
     `prefix`: what stands before the names of the operations in the names of callables, `shop.`.
     """
@@ -108,7 +109,8 @@ def _by_path(spec: ToolSpec) -> Iterator[Flow]:
         parts = _parts(taker.path)
         for before, part in pairwise(parts):
             match = _PATH_PARAMETER.fullmatch(part)
-            parameter = _named(taker, match[1]) if match else None
+            named = (one for one in taker.parameters if match and one.place == "path" and one.wire == match[1])
+            parameter = next(named, None)
             if match is None or parameter is None:
                 continue
             kind = _singular(before)
@@ -196,10 +198,6 @@ def _type(schema: Any, schemas: Mapping[str, Schema]) -> str:
     if type_ is None and isinstance(schema, Mapping):
         return "array" if "items" in schema else "object" if "properties" in schema else ""
     return str(type_)
-
-
-def _named(operation: Operation, wire: str) -> Parameter | None:
-    return next((one for one in operation.parameters if one.place == "path" and one.wire == wire), None)
 
 
 def _parts(path: str) -> list[str]:
