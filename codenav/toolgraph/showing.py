@@ -15,14 +15,15 @@ from codenav.core.system.terminal_text import few
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 
-OUTGOING, INCOMING = (
-    dict(zip(EdgeKind, words, strict=True))
-    for words in (
-        ("after it", "gives, as the only one", "gives", "belongs to", "calls", "can be replaced by"),
-        ("before it", "takes from it alone", "takes from", "members", "called by", "replaces"),
-    )
-)
-"""The relation of a node to the other end of an edge from it, and of one to it, by the kind of the edge."""
+RELATIONS: Mapping[EdgeKind, tuple[str, str]] = {
+    EdgeKind.NEXT: ("after it", "before it"),
+    EdgeKind.RESOURCE: ("gives, as the only one", "takes from it alone"),
+    EdgeKind.WEAK_RESOURCE: ("gives", "takes from"),
+    EdgeKind.MEMBER: ("belongs to", "members"),
+    EdgeKind.CALL: ("calls", "called by"),
+    EdgeKind.SUBSTITUTE: ("can be replaced by", "replaces"),
+}
+"""The relation of a node to the target of an edge from it, and to the source of an edge to it."""
 ORDER = (
     "belongs to", "called by", "calls", "before it", "after it", "takes from it alone", "takes from",
     "gives, as the only one", "gives", "can be replaced by", "replaces", "members",
@@ -200,9 +201,9 @@ def node_named(graph: ToolGraph, name: str) -> Node:
 
 def _relations(graph: ToolGraph, id: str) -> Iterator[Relation]:
     weight = graph.weighing()
-    for edges, words, outward in ((graph.outgoing(id), OUTGOING, True), (graph.incoming(id), INCOMING, False)):
+    for way, edges in enumerate((graph.outgoing(id), graph.incoming(id))):
         for key, edge in edges:
             yield Relation(
-                words[key.kind], key.kind, key.target if outward else key.source, key.resource, weight(key), edge.score,
-                edge.count, edge.origins,
+                RELATIONS[key.kind][way], key.kind, (key.target, key.source)[way], key.resource, weight(key),
+                edge.score, edge.count, edge.origins,
             )  # fmt: skip

@@ -12,7 +12,7 @@ from importlib.resources import files
 import orjson
 
 from codenav.toolgraph.pictures.scene import LOOKS, Line, Look, Mark, Scene, cut, labels_of
-from codenav.toolgraph.showing import INCOMING, OUTGOING
+from codenav.toolgraph.showing import RELATIONS
 
 MARGIN = 24.0
 LEGEND = 250.0
@@ -147,7 +147,7 @@ def html(scene: Scene) -> str:
         kind.value: {
             "colour": look.colour,
             "line": look.style,
-            "names": {"legend": look.name, "out": OUTGOING[kind], "in": INCOMING[kind]},
+            "names": {"legend": look.name, "out": RELATIONS[kind][0], "in": RELATIONS[kind][1]},
         }
         for kind, look in LOOKS.items()
     }
