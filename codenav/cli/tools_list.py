@@ -62,7 +62,7 @@ def _row(state: State, operation: Operation, signature: str) -> dict[str, Any]:
 
 
 def _show(state: State) -> None:
-    from codenav.tools.secret_names import told_schemes
+    from codenav.tools.secret_names import scheme_texts
     from codenav.tools.state_files import read_spec_of
 
     summary = state.summary
@@ -74,7 +74,7 @@ def _show(state: State) -> None:
     for row in rows:
         what = row["title"] + (" (deprecated)" if row["deprecated"] else "")
         say(one_line(f"  {row['name']:<{width}}  {row['effect']:<7}  {what}"))
-    secrets = ", ".join(told_schemes(read_spec_of(state.path, names=())))
+    secrets = ", ".join(scheme_texts(read_spec_of(state.path, names=())))
     if secrets:
         say(one_line(f"Secrets (--secret NAME=VARIABLE): {secrets}"))
     for note in summary.notes:

@@ -10,17 +10,12 @@ from typing import Any
 from codenav.tools.model import Body, Effect, Parameter, Schema
 from codenav.tools.naming import identifier, unique
 from codenav.tools.schemas import OwnSchemas, fault_of
-from codenav.tools.types import resolved
+from codenav.tools.types import flat_object, resolved
 
 WHOLE = "body"
 """Name of the parameter that is all arguments, where their schema is no object with known properties."""
 TITLE_CHARACTERS = 120
 _SENTENCE = re.compile(r".{10,}?[.!?](?=\s+[^\sa-z])")
-_OBJECT = {
-    "$comment", "$schema", "additionalProperties", "default", "description", "example", "examples", "properties",
-    "required", "title", "type", "unevaluatedProperties",
-}  # fmt: skip
-"""Keywords of an object whose properties can be given one by one."""
 
 
 def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[Parameter, ...], Body]:
@@ -31,18 +26,14 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
         schemas: The table that it refers to.
     """
     plain = resolved(schema, schemas)
-    properties = plain.get("properties", {})
-    kind = plain.get("type", "object")
-    spread = kind == "object" and isinstance(properties, Mapping) and set(plain) <= _OBJECT
-    if not properties and plain.get("additionalProperties") not in (None, False):
-        spread = False
-    if not spread:
+    flat = flat_object(schema, schemas)
+    if flat is None or (not flat[0] and plain.get("additionalProperties") not in (None, False)):
         whole = Parameter(
             name=WHOLE, wire=WHOLE, place="content", schema=schema, required=True, text=_text(plain),
             example=example_of(plain),
         )  # fmt: skip
         return (whole,), Body("application/json", required=True)
-    required = {name for name in plain.get("required", ()) if isinstance(name, str)}
+    properties, required = flat
     made: list[Parameter] = []
     taken: set[str] = set()
     for wire, part in properties.items():

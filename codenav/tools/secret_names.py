@@ -54,7 +54,7 @@ def check_names(names: Iterable[str], specs: Sequence[ToolSpec]) -> None:
             raise _unknown(name, specs)
 
 
-def told_schemes(spec: ToolSpec) -> Iterator[str]:
+def scheme_texts(spec: ToolSpec) -> Iterator[str]:
     """The secrets of a source, each with how it is sent."""
     if "command" in spec.transport:
         yield f"{spec.name}.NAME (a variable of its process)"
@@ -80,7 +80,7 @@ def _check_written(name: str, source: str, over_http: Sequence[str]) -> None:
 
 def _unknown(name: str, specs: Sequence[ToolSpec]) -> UsageError:
     known = [scheme.name for spec in specs for scheme in spec.schemes]
-    told = [one for spec in specs for one in told_schemes(spec)]
+    told = [one for spec in specs for one in scheme_texts(spec)]
     if not told:
         names = " and ".join(spec.name for spec in specs)
         why = f"{names} names no way to log in" if specs else "no source here has tools"

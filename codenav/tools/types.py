@@ -256,3 +256,29 @@ def merged(schema: Any, schemas: Schemas, *, depth: int = 0) -> Schema:
             else:
                 found[key] = value
     return found
+
+
+def flat_object(schema: Schema, schemas: Schemas) -> tuple[dict[str, Schema], set[str]] | None:
+    """The properties of an object and the required ones; None if the schema says more than properties."""
+    properties: dict[str, Schema] = {}
+    required: set[str] = set()
+    waiting: list[Schema] = [schema]
+    seen: set[int] = set()
+    while waiting:
+        found = resolved(waiting.pop(0), schemas)
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        kind = found.get("type", "object")
+        if kind != "object" and not (isinstance(kind, list) and set(kind) <= {"object", "null"}):
+            return None
+        if any(key in found for key in ("$ref", "anyOf", "const", "enum", "if", "not", "patternProperties")):
+            return None
+        if isinstance(found.get("additionalProperties"), Mapping) and found["additionalProperties"]:
+            return None
+        for name, item in found.get("properties", {}).items():
+            # The same property in two parts: both hold.
+            properties[name] = {"allOf": [properties[name], item]} if name in properties else item
+        required |= set(found.get("required", ()))
+        waiting += found.get("allOf", ())
+    return properties, required & set(properties)

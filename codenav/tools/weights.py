@@ -83,18 +83,18 @@ class Checked(Stored):
 
 
 def by_rules(spec: ToolSpec, paths: Mapping[str, str]) -> dict[str, Checked]:
-    """The checks that need nobody, by the path of an operation's block; tools without findings are left out."""
-    found = {paths[operation.name]: Checked(rating_of(operation, spec.schemas)) for operation in spec.operations}
-    return {path: checked for path, checked in found.items() if checked.weight < 1 or checked.reasons}
+    """The checks that need nobody, by the path of an operation's block."""
+    return {paths[operation.name]: Checked(rating_of(operation, spec.schemas)) for operation in spec.operations}
 
 
 def save(folder: Path, checks: Mapping[str, Checked]) -> None:
-    """Write the checks of a state.
+    """Write the checks of a state; tools without findings are left out.
 
     Raises:
         OSError: no room, or no permission.
     """
-    text = json.dumps({path: checked.to_dict() for path, checked in sorted(checks.items())}, indent=1)
+    found = {path: one.to_dict() for path, one in sorted(checks.items()) if one.weight < 1 or one.reasons}
+    text = json.dumps(found, indent=1)
     write_whole(folder / FILE, text + "\n")
 
 

@@ -34,7 +34,7 @@ from codenav.tools.references import Library
 from codenav.tools.state_files import read_spec_of
 from codenav.tools.types import merged
 from codenav.tools.validation import violations_of
-from codenav.tools.weights import BEST, Checked, rating_of
+from codenav.tools.weights import BEST, Checked
 
 DOCUMENT, SERVER, TRIAL, DESCRIPTION = "document", "server", "trial", "description"
 """First words of the names of rows."""
@@ -91,7 +91,7 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
     """
     spec = read_spec_of(state.path)
     paths = state.summary.operations
-    found = {paths[item.name]: Checked(rating_of(item, spec.schemas)) for item in spec.operations}
+    found = weights.by_rules(spec, paths)
     if network:
         down: dict[str, str] = {}
         yield from _servers(state, spec, options, down)
@@ -105,7 +105,7 @@ def rows(state: State, options: ToolOptions, *, network: bool = True) -> Iterato
             if path in found:
                 found[path] = replace(found[path], server=known.server, trial=known.trial)
     yield from _descriptions(spec, found, state)
-    weights.save(state.path, {path: one for path, one in found.items() if one.weight < 1 or one.reasons})
+    weights.save(state.path, found)
 
 
 def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str, str]) -> Iterator[Row]:

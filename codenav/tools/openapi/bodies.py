@@ -11,7 +11,7 @@ from codenav.tools.openapi.context import Context, LeftOut, example_of, examples
 from codenav.tools.openapi.directions import Directions
 from codenav.tools.openapi.parameters import fitting, old_schema, old_style, schema_example
 from codenav.tools.references import Place
-from codenav.tools.types import resolved
+from codenav.tools.types import flat_object, resolved
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 BINARY: Schema = {"type": "string", "format": "binary"}
@@ -107,7 +107,7 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
     """The body with its properties as parameters, if it is an object that is made of nothing else."""
     kind = media_kind(body.content_type)
     schema = directions.of_request(whole.schema)
-    flat = flattened(context, schema) if kind in ("json", "form", "multipart") else None
+    flat = flat_object(schema, context.schemas.found) if kind in ("json", "form", "multipart") else None
     # `explode` of the whole says that the document did not say whether the body is required.
     forgotten = whole.explode
     if flat is None or not flat[0]:
@@ -131,32 +131,6 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
         for name, item in properties.items()
     ]  # fmt: skip
     return replace(body, spread=True, required=needed), found
-
-
-def flattened(context: Context, schema: Schema) -> tuple[dict[str, Schema], set[str]] | None:
-    """The properties of an object and the required ones; None if the schema says more than properties."""
-    properties: dict[str, Schema] = {}
-    required: set[str] = set()
-    waiting: list[Schema] = [schema]
-    seen: set[int] = set()
-    while waiting:
-        found = resolved(waiting.pop(0), context.schemas.found)
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        kind = found.get("type", "object")
-        if kind != "object" and not (isinstance(kind, list) and set(kind) <= {"object", "null"}):
-            return None
-        if any(key in found for key in ("$ref", "anyOf", "const", "enum", "if", "not", "patternProperties")):
-            return None
-        if isinstance(found.get("additionalProperties"), Mapping) and found["additionalProperties"]:
-            return None
-        for name, item in found.get("properties", {}).items():
-            # The same property in two parts: both hold.
-            properties[name] = {"allOf": [properties[name], item]} if name in properties else item
-        required |= set(found.get("required", ()))
-        waiting += found.get("allOf", ())
-    return properties, required & set(properties)
 
 
 def old_body(

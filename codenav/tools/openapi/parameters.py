@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from codenav.tools.model import Parameter
-from codenav.tools.naming import identifier
+from codenav.tools.naming import identifier, unique
 from codenav.tools.openapi.context import Context, LeftOut, example_of, flag, mapping_of, text_of
 from codenav.tools.references import Place
 from codenav.tools.schemas import value_in
@@ -174,9 +174,7 @@ def name_all(parameters: list[Parameter]) -> list[Parameter]:
         if name in taken:
             suffix = "body" if parameter.place == "content" else parameter.place
             name = f"{name.rstrip('_')}_{suffix}"
-        number, stem = 2, name
-        while name in taken:
-            name, number = f"{stem}_{number}", number + 1
+        name = unique(name, taken)
         taken.add(name)
         named.append(replace(parameter, name=name))
     return sorted(named, key=lambda parameter: not parameter.required)
