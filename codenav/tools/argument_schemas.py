@@ -81,7 +81,7 @@ def example_of(schema: Schema) -> Any:
     return schema.get("example")
 
 
-def titled(title: str, text: str) -> tuple[str, str]:
+def title_and_text(title: str, text: str) -> tuple[str, str]:
     """Return a title and the text below it. Without a title, the first sentence of the text is it, if it is short."""
     text = cleandoc(text).strip()
     if title.strip() or not text:

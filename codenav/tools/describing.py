@@ -9,7 +9,7 @@ from typing import Any
 from codenav.tools.examples import NoExample, example_arguments
 from codenav.tools.fitting import fits
 from codenav.tools.model import Effect, Group, Operation, Parameter, ToolSpec
-from codenav.tools.types import Schemas, Types, kinds_of, listed, merged, quoted, shape
+from codenav.tools.types import Schemas, Types, kinds_of, list_at, merged, quoted, shape
 
 TEXT_CHARACTERS = 2000
 PARAMETER_CHARACTERS = 400
@@ -114,7 +114,7 @@ def _wrapped(text: str) -> str:
 
 def _is_choice(schema: Mapping[str, Any], schemas: Schemas) -> bool:
     """True if a value may have one of several shapes, of which it can fit two."""
-    parts = [merged(part, schemas) for part in listed(merged(schema, schemas), "anyOf")]
+    parts = [merged(part, schemas) for part in list_at(merged(schema, schemas), "anyOf")]
     return sum("object" in kinds_of(part) for part in parts) > 1
 
 
@@ -131,7 +131,7 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
     if isinstance(schema.get("pattern"), str) and len(schema["pattern"]) <= 120:
         yield f"Pattern {clean(schema['pattern'])}"
     inner = merged(schema.get("items"), schemas) if "array" in kinds else schema
-    values = listed(inner, "enum")
+    values = list_at(inner, "enum")
     if values and (inner is not schema or "Literal" not in Types(schemas).of(schema)):
         shown = ", ".join(quoted(value) for value in values[:40])
         yield f"One of {_cut(clean(shown), 600)}" + (f" and {len(values) - 40} more" if len(values) > 40 else "")

@@ -12,7 +12,7 @@ from typing import Any
 
 from codenav.tools.fitting import fits
 from codenav.tools.model import Operation, Parameter, Schema
-from codenav.tools.types import Schemas, is_binary, kinds_of, listed, merged
+from codenav.tools.types import Schemas, is_binary, kinds_of, list_at, merged
 
 DEPTH = 6
 ITEMS = 20
@@ -88,11 +88,11 @@ def _values(schema: Schema, schemas: Schemas, depth: int) -> Iterator[Any]:
         yield schema["const"]
     yield from (schema[key] for key in ("example", "default") if schema.get(key) is not None)
     for key in ("examples", "enum"):
-        yield from listed(schema, key)
+        yield from list_at(schema, key)
     if depth > DEPTH:
         return
     own = {key: value for key, value in schema.items() if key != "anyOf"}
-    for part in listed(schema, "anyOf"):
+    for part in list_at(schema, "anyOf"):
         if kinds_of(merged(part, schemas)) != ["null"]:
             yield from islice(_values(merged({"allOf": [own, part]}, schemas), schemas, depth + 1), TRIES // 4)
     for kind in kinds_of(schema) or ["string", "integer", "object"]:
@@ -116,7 +116,7 @@ def _objects(schema: Schema, schemas: Schemas, depth: int) -> Iterator[dict[str,
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     more = schema.get("additionalProperties")
-    required = [name for name in listed(schema, "required") if isinstance(name, str)]
+    required = [name for name in list_at(schema, "required") if isinstance(name, str)]
     found = {}
     for names in (required, [name for name in properties if name not in required]):
         for name in names:

@@ -8,7 +8,7 @@ from typing import Any
 
 from codenav.core.errors import UsageError
 from codenav.tools.addresses import is_url, origin, shown
-from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, titled
+from codenav.tools.argument_schemas import effect_of, parameters_of, result_of, title_and_text
 from codenav.tools.documents import parse, read_file
 from codenav.tools.fetching import fetch
 from codenav.tools.model import Effect, Group, Operation, ToolSpec
@@ -142,7 +142,7 @@ def operation_of(item: Any, where: str, group: str, taken: set[str], table: OwnS
     parameters, body = parameters_of(table.take(schema, id), table.found)
     output = item.get("outputSchema", item.get("output_schema"))
     title = "" if _is_schema(item) else item.get("title") or hints.get("title")
-    title, text = titled(title if isinstance(title, str) else "", text if isinstance(text, str) else "")
+    title, text = title_and_text(title if isinstance(title, str) else "", text if isinstance(text, str) else "")
     return Operation(
         name=unique(identifier(id), taken),
         id=id,

@@ -9,7 +9,7 @@ from typing import Any
 
 from codenav.core.errors import UsageError
 from codenav.core.system.terminal_text import flattened
-from codenav.tools.argument_schemas import titled
+from codenav.tools.argument_schemas import title_and_text
 from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.naming import identifier, unique
 from codenav.tools.schemas import OwnSchemas
@@ -216,7 +216,7 @@ class _Reading:
         has_body = bool(bodied) or not url
         secrets = tool.get("secrets", one.get("secrets", ())) if url else ()
         effect = _effect(tool, method)
-        title, text = titled(tool.get("title", ""), tool["text"])
+        title, text = title_and_text(tool.get("title", ""), tool["text"])
         return Operation(
             name=name,
             id=tool["name"],

@@ -65,7 +65,7 @@ def allows_null(schema: Any, schemas: Schemas, *, depth: int = 0) -> bool:
         return None in values
     if ("const" in schema and schema["const"] is None) or "null" in kinds_of(schema):
         return True
-    return depth < DEPTH and any(allows_null(part, schemas, depth=depth + 1) for part in listed(schema, "anyOf"))
+    return depth < DEPTH and any(allows_null(part, schemas, depth=depth + 1) for part in list_at(schema, "anyOf"))
 
 
 def is_binary(schema: Any, schemas: Schemas) -> bool:
@@ -74,7 +74,7 @@ def is_binary(schema: Any, schemas: Schemas) -> bool:
     return schema.get("format") == "binary" and kinds_of(schema) in ([], ["string"])
 
 
-def listed(schema: Schema, key: str) -> list[Any]:
+def list_at(schema: Schema, key: str) -> list[Any]:
     """The list under a key; empty if there is none."""
     found = schema.get(key)
     return list(found) if isinstance(found, list | tuple) else []
@@ -105,14 +105,14 @@ class Types:
                 return [plain]
         if "const" in schema:
             return _literal([schema["const"]])
-        if listed(schema, "enum"):
-            return _literal(listed(schema, "enum"))
-        parts = [part for part in listed(schema, "anyOf") if isinstance(part, dict)]
+        if list_at(schema, "enum"):
+            return _literal(list_at(schema, "enum"))
+        parts = [part for part in list_at(schema, "anyOf") if isinstance(part, dict)]
         if parts:
             own = {name: schema[name] for name in ("type", "properties", "items") if name in schema}
             each = (part if "$ref" in part else {**own, **part} for part in parts)
             return [found for part in each for found in self._parts(part, depth + 1)]
-        parts = listed(schema, "allOf")
+        parts = list_at(schema, "allOf")
         if parts and not kinds_of(schema):
             return next((found for part in parts if (found := self._parts(part, depth + 1)) != ["Any"]), ["Any"])
         return [found for kind in kinds_of(schema) for found in self._kind(kind, schema, depth)] or ["Any"]
@@ -191,7 +191,7 @@ def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) ->
             return "…"
         above = (*above, reference)
     schema = merged(schema, schemas)
-    parts = listed(schema, "anyOf")
+    parts = list_at(schema, "anyOf")
     if parts:
         if depth >= SHAPE_DEPTH:
             return "…"
@@ -199,8 +199,8 @@ def _shape(schema: Any, schemas: Schemas, depth: int, above: tuple[str, ...]) ->
         each = ({"allOf": [own, part]} if own else part for part in parts[:SHAPE_BRANCHES])
         more = [f"… {len(parts) - SHAPE_BRANCHES} more"] if len(parts) > SHAPE_BRANCHES else []
         return " | ".join([*dict.fromkeys(_shape(part, schemas, depth + 1, above) for part in each), *more])
-    if "const" in schema or listed(schema, "enum"):
-        values = [schema["const"]] if "const" in schema else listed(schema, "enum")
+    if "const" in schema or list_at(schema, "enum"):
+        values = [schema["const"]] if "const" in schema else list_at(schema, "enum")
         more = [f"… {len(values) - LITERALS} more"] if len(values) > LITERALS else []
         return " | ".join([*map(quoted, values[:LITERALS]), *more])
     texts = []
@@ -224,7 +224,7 @@ def _object(schema: Schema, schemas: Schemas, depth: int, above: tuple[str, ...]
         return "{…}"
     if depth >= SHAPE_DEPTH:
         return "{…}"
-    required = listed(schema, "required")
+    required = list_at(schema, "required")
     # Required ones first: the cut takes what may be missing anyway.
     names = sorted(properties, key=lambda name: name not in required)
     rows: list[str] = []
@@ -242,7 +242,7 @@ def _object(schema: Schema, schemas: Schemas, depth: int, above: tuple[str, ...]
 def merged(schema: Any, schemas: Schemas, *, depth: int = 0) -> Schema:
     """A schema with the parts of its `allOf` in one."""
     whole = resolved(schema, schemas)
-    parts = listed(whole, "allOf")
+    parts = list_at(whole, "allOf")
     if not parts or depth > DEPTH:
         return whole
     found: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codenav.core.errors import NotFound, UsageError
-from codenav.tools.argument_schemas import titled
+from codenav.tools.argument_schemas import title_and_text
 from codenav.tools.functions import read_functions, spec_of_functions
 from codenav.tools.model import Effect, ToolSpec
 
@@ -249,4 +249,4 @@ def test_a_list_at_an_address() -> None:
     ],
 )  # fmt: skip
 def test_titles(title: str, text: str, found: tuple[str, str]) -> None:
-    assert titled(title, text) == found
+    assert title_and_text(title, text) == found

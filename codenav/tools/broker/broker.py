@@ -148,13 +148,13 @@ class Broker(Closing):
         try:
             service, operation = self._found(name)
             given = arguments.get("arguments", {}) if set(arguments) <= {"arguments"} else None
-            call = replace(call, effect=operation.effect.value, arguments=self._masked(without_content(_plain(given))))
+            call = replace(call, effect=operation.effect.value, arguments=self._mask(without_content(_plain(given))))
             result, call = self._answered(service, operation, given, call)
         except Refused as refusal:
-            told = self._masked(flattened(neutral(str(refusal)), 1000))
+            told = self._mask(flattened(neutral(str(refusal)), 1000))
             result, call = answers.Result({"refused": told}, None, outcome="refused", message=told), call
         except Failed as failure:
-            told = self._masked(f"{call.tool}: {failure}")
+            told = self._mask(f"{call.tool}: {failure}")
             result = answers.error_result(told, status=failure.status)
             result.outcome = "failed"
             call = replace(call, status=failure.status, tries=failure.tries)
@@ -163,7 +163,7 @@ class Broker(Closing):
             result = answers.error_result(told)
         except Exception as error:
             # A fault of ours, or of the files of the source: the code is told, and the run goes on.
-            told = self._masked(f"{call.tool}: the broker failed: {type(error).__name__}: {error}")
+            told = self._mask(f"{call.tool}: the broker failed: {type(error).__name__}: {error}")
             result = answers.error_result(told)
             result.outcome = "failed"
         call = replace(
@@ -173,7 +173,7 @@ class Broker(Closing):
         self._called(call)
         return result.given
 
-    def _masked(self, data: Any) -> Any:
+    def _mask(self, data: Any) -> Any:
         """Data without the secrets of now: a token may have been fetched a moment ago."""
         return data_masker(self._secrets.masked())(data)
 
@@ -203,7 +203,7 @@ class Broker(Closing):
         checked = service.checker.checked(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
-        self._gate.check(call.tool, operation.effect, self._masked(without_content(checked)))
+        self._gate.check(call.tool, operation.effect, self._mask(without_content(checked)))
         with self._lock:
             until = time.monotonic() + self._http.call_seconds
             flight = Flight(until if self._until is None else min(until, self._until))
@@ -215,11 +215,11 @@ class Broker(Closing):
                 result, call = self._sent(service, operation, checked, schemes, flight, call)
             elif spec.transport:
                 connection = self._connection(service, schemes)
-                result, size = call_mcp(connection, call.tool, operation, checked, flight, self._masked)
-                result.odd = self._masked(connection.noise())
+                result, size = call_mcp(connection, call.tool, operation, checked, flight, self._mask)
+                result.odd = self._mask(connection.noise())
                 call = replace(call, bytes=size)
             else:
-                result = call_function(self._options.handlers, call.tool, operation, checked, flight, self._masked)
+                result = call_function(self._options.handlers, call.tool, operation, checked, flight, self._mask)
         except OutOfTime:
             raise Failed(f"no answer within {_told_seconds(self._http.call_seconds)}") from None
         finally:
@@ -250,7 +250,7 @@ class Broker(Closing):
         answer = self._http.send(request, flight, idempotent=operation.idempotent, servers=[target], public=public)
         if answer.status == 401:
             self._secrets.forget_tokens(spec.name)
-        result = answers.read(call.tool, operation, spec.schemas, answer, self._masked)
+        result = answers.read(call.tool, operation, spec.schemas, answer, self._mask)
         if answer.status in (401, 403):
             self._blame(result, spec, schemes)
         return result, replace(call, status=answer.status, bytes=len(answer.body), tries=answer.tries)

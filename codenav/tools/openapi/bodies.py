@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from codenav.tools.model import Body, Parameter, Schema
-from codenav.tools.openapi.context import Context, LeftOut, example_of, examples_of, flag, mapping_of, text_of
+from codenav.tools.openapi.context import Context, LeftOut, example_of, flag, mapping_of, text_of
 from codenav.tools.openapi.directions import Directions
-from codenav.tools.openapi.parameters import fitting, old_schema, old_style, schema_example
+from codenav.tools.openapi.parameters import as_example, old_schema, old_style, schema_example
 from codenav.tools.references import Place
 from codenav.tools.types import flat_object, resolved
 
@@ -41,7 +41,7 @@ PREFERRED = (JSON, "application/merge-patch+json", "application/strategic-merge-
 `application/json-patch+json` takes a list of steps."""
 
 
-def chosen(types: Sequence[str]) -> str:
+def preferred_type(types: Sequence[str]) -> str:
     """The content type to send, out of several: JSON, a form, multipart, text, else the first."""
     by_kind: dict[str, str] = {}
     for name in sorted(types, key=_rank):
@@ -59,8 +59,8 @@ def _rank(content_type: str) -> int:
     return len(PREFERRED) + (name == "application/json-patch+json")
 
 
-def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Parameter], list[Any]]:
-    """The body of an operation of version 3, its parameters, and examples of the whole body.
+def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Parameter]]:
+    """The body of an operation of version 3, and its parameter.
 
     The schemas are not of requests yet: `readOnly` properties are still in them.
 
@@ -68,14 +68,14 @@ def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Param
         LeftOut: it has no content, or a reference leads nowhere.
     """
     if not isinstance(operation.value.get("requestBody"), Mapping):
-        return None, [], []
+        return None, []
     place = context.resolve(operation.at("requestBody"))
     value = mapping_of(place.value)
     contents = context.resolve(place.at("content"))
     content = mapping_of(contents.value)
     if not content:
         raise LeftOut(f"{operation.pointer}/requestBody: a body without content")
-    content_type = chosen([str(name) for name in content])
+    content_type = preferred_type([str(name) for name in content])
     media = context.resolve(contents.at(content_type))
     # Those who forget `required` mean it where the body has required properties; who writes false means that.
     said = value.get("required")
@@ -85,13 +85,12 @@ def body_of(context: Context, operation: Place) -> tuple[Body | None, list[Param
         for name, found in mapping_of(mapping_of(media.value).get("encoding")).items()
     }
     body = Body(content_type=_sent(content_type, schema), required=flag(said), encoding=encoding)
-    examples = examples_of(context, media)
     example = example_of(context, media)
     found = Parameter(
         name="body", wire="body", place="content", schema=schema,
         required=flag(said), text=text_of(value.get("description")), example=example, explode=said is None,
     )  # fmt: skip
-    return body, [found], examples
+    return body, [found]
 
 
 KEPT_ENCODING = ("allowReserved", "contentType", "explode", "headers", "style")
@@ -126,7 +125,7 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
         Parameter(
             name=name, wire=name, place="body", schema=item, required=needed and name in required,
             text=text_of(resolved(item, context.schemas.found).get("description")),
-            example=fitting(context, item, example[name]) if name in example else schema_example(context, item),
+            example=as_example(context, item, example[name]) if name in example else schema_example(context, item),
         )
         for name, item in properties.items()
     ]  # fmt: skip
@@ -135,8 +134,8 @@ def spread(context: Context, directions: Directions, body: Body, whole: Paramete
 
 def old_body(
     context: Context, parameters: Mapping[tuple[str, str], Place], operation: Place
-) -> tuple[Body | None, list[Parameter], list[Any]]:
-    """The body of an operation of 2.0, its parameters, and examples of the whole body."""
+) -> tuple[Body | None, list[Parameter]]:
+    """The body of an operation of 2.0, and its parameters."""
     types = operation.value.get("consumes", context.library.root.value.get("consumes"))
     types = [name for name in types if isinstance(name, str)] if isinstance(types, list) else []
     bodies = [place for (_, where), place in parameters.items() if where == "body"]
@@ -145,14 +144,16 @@ def old_body(
         place = bodies[0]
         schema = context.schemas.convert(place.at("schema"))
         required = flag(place.value.get("required"))
-        content_type = chosen([name for name in types if media_kind(name) not in ("form", "multipart")] or [JSON])
+        content_type = preferred_type(
+            [name for name in types if media_kind(name) not in ("form", "multipart")] or [JSON]
+        )
         found = Parameter(
             name=place.value["name"], wire=place.value["name"], place="content", schema=schema, required=required,
             text=text_of(place.value.get("description")), explode="required" not in place.value,
         )  # fmt: skip
-        return Body(content_type=_sent(content_type, schema), required=required), [found], []
+        return Body(content_type=_sent(content_type, schema), required=required), [found]
     if not forms:
-        return None, [], []
+        return None, []
     files = any(place.value.get("type") == "file" for place in forms)
     encoding: dict[str, dict[str, Any]] = {}
     found_all = []
@@ -171,4 +172,4 @@ def old_body(
     kinds = [media_kind(name) for name in types]
     content_type = MULTIPART if files or ("multipart" in kinds and "form" not in kinds) else FORM
     required = any(parameter.required for parameter in found_all)
-    return Body(content_type=content_type, required=required, spread=True, encoding=encoding), found_all, []
+    return Body(content_type=content_type, required=required, spread=True, encoding=encoding), found_all

@@ -102,32 +102,22 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 def example_of(context: Context, place: Place) -> Any:
     """The example of a parameter or media type: `example`, else the first of `examples`; None if there is none."""
-    return next(iter(examples_of(context, place)), None)
-
-
-def examples_of(context: Context, place: Place) -> list[Any]:
-    """The values of the examples of a media type."""
     value = mapping_of(place.value)
-    found = []
     if "example" in value:
         try:
-            found.append(context.resolve(place.at("example")).value)
+            return context.resolve(place.at("example")).value
         except LeftOut:
             # In an example a reference may be a text like any other.
-            found.append(value["example"])
+            return value["example"]
     try:
         examples = context.resolve(place.at("examples"))
+        if isinstance(examples.value, list):
+            return next(iter(examples.value), None)
+        for name in mapping_of(examples.value):
+            item = mapping_of(context.resolve(examples.at(name)).value)
+            found = [item[key] for key in ("value", "dataValue") if key in item]
+            if found:
+                return found[0]
     except LeftOut:
-        return found
-    if isinstance(examples.value, list):
-        return found + examples.value
-    for name in mapping_of(examples.value):
-        try:
-            item = context.resolve(examples.at(name)).value
-        except LeftOut:
-            continue
-        for key in ("value", "dataValue"):
-            if isinstance(item, Mapping) and key in item:
-                found.append(item[key])
-                break
-    return found
+        pass
+    return None

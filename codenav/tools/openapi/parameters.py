@@ -29,7 +29,7 @@ OLD_SCHEMA = frozenset({
 })  # fmt: skip
 
 
-def merged(context: Context, item: Place, operation: Place) -> dict[tuple[str, str], Place]:
+def parameters_at(context: Context, item: Place, operation: Place) -> dict[tuple[str, str], Place]:
     """The parameters of an operation by name and place: its own ones replace those of the path.
 
     Raises:
@@ -82,7 +82,7 @@ def parameter_of(context: Context, place: Place, where: str) -> Parameter:
         where, style, explode, content_type = "query", "form", True, ""
     elif not context.old and not content_type:
         style, explode = style_of(context, place, where)
-    example = schema_example(context, schema) if example is None else fitting(context, schema, example)
+    example = schema_example(context, schema) if example is None else as_example(context, schema, example)
     return Parameter(
         name=value["name"], wire=value["name"], place=where, schema=schema, required=required or where == "path",
         text=text_of(value.get("description")) or text_of(resolved(schema, context.schemas.found).get("description")),
@@ -127,15 +127,15 @@ def old_schema(context: Context, place: Place) -> dict[str, Any]:
 def schema_example(context: Context, schema: Mapping[str, Any]) -> Any:
     """The first example of a schema, else None."""
     found = resolved(schema, context.schemas.found).get("examples")
-    return fitting(context, schema, found[0]) if isinstance(found, list) and found else None
+    return as_example(context, schema, found[0]) if isinstance(found, list) and found else None
 
 
-def fitting(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
+def as_example(context: Context, schema: Mapping[str, Any], example: Any) -> Any:
     """An example as a value of its schema: documents often have numbers and lists as text; None if it is not one."""
     kind = resolved(schema, context.schemas.found).get("type")
     if isinstance(example, str) and kind == "array":
         items = resolved(schema, context.schemas.found).get("items", {})
-        return [fitting(context, items, item.strip()) for item in example.split(",")]
+        return [as_example(context, items, item.strip()) for item in example.split(",")]
     if isinstance(example, str) and isinstance(kind, str):
         return value_in(example, kind)
     if kind == "string" and isinstance(example, int | float) and not isinstance(example, bool):

@@ -18,9 +18,9 @@ from codenav.tools.openapi.directions import Directions, cut_circles, references
 from codenav.tools.openapi.parameters import (
     IGNORED_HEADERS,
     complete_path,
-    merged,
     name_all,
     parameter_of,
+    parameters_at,
 )
 from codenav.tools.openapi.results import links_of, result_of
 from codenav.tools.openapi.security import need_of, read_schemes, take_tokens
@@ -36,7 +36,6 @@ EFFECTS = {
 }
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})
 """RFC 9110, section 9.2.2."""
-MOST_EXAMPLES = 3
 _CHECK = "codenav tools check compares it with its specification"
 
 
@@ -48,7 +47,6 @@ class Found:
     body: Body | None
     whole: Parameter | None
     """The body as one parameter; None if its properties are parameters already, as in forms of 2.0."""
-    examples: Sequence[Any]
 
 
 def read_openapi(where: str, *, allow_private: bool = False) -> ToolSpec:
@@ -76,9 +74,9 @@ def _read(where: str, allow_private: bool) -> ToolSpec:
     if not found:
         why = "".join(f": {note}" for note in list(context.notes)[-1:])
         raise UsageError(f"{shown(where)} has no operations that can be called{why}", hint=_CHECK)
-    operations = finished(context, found)
+    operations = with_directions(context, found)
     info = mapping_of(library.root.value.get("info"))
-    groups, operations = grouped(context, operations)
+    groups, operations = with_groups(context, operations)
     return ToolSpec(
         name=package_name(where, title=text_of(info.get("title"))),
         format="openapi",
@@ -88,7 +86,7 @@ def _read(where: str, allow_private: bool) -> ToolSpec:
         servers=tuple(servers),
         groups=tuple(groups),
         schemes=tuple(context.schemes.values()),
-        schemas=used(context.schemas.found, operations),
+        schemas=schemas_in_use(context.schemas.found, operations),
         operations=tuple(operations),
         notes=tuple(context.kept_notes()),
     )
@@ -159,11 +157,11 @@ def operation_of(
         LeftOut: it cannot be called.
     """
     value = operation.value
-    parameters = merged(context, item, operation)
+    parameters = parameters_at(context, item, operation)
     if context.old:
-        body, contents, examples = old_body(context, parameters, operation)
+        body, contents = old_body(context, parameters, operation)
     else:
-        body, contents, examples = body_of(context, operation)
+        body, contents = body_of(context, operation)
     found = []
     for (name, where), place in parameters.items():
         if where == "header" and name.lower() in IGNORED_HEADERS:
@@ -192,7 +190,7 @@ def operation_of(
             security=need.security, scopes=need.scopes, result=result.schema, result_types=result.types,
             result_text=result.text, links=links_of(context, operation),
         ),
-        body, whole, examples,
+        body, whole,
     )  # fmt: skip
 
 
@@ -204,12 +202,11 @@ def segment(path: str) -> str:
     return "root"
 
 
-def finished(context: Context, found: Sequence[Found]) -> list[Operation]:
+def with_directions(context: Context, found: Sequence[Found]) -> list[Operation]:
     """The operations with schemas of their direction, bodies spread, and tokens taken out."""
     cut_circles(context.schemas.found, context.note)
     directions = Directions(context.schemas.found, context.schemas.flags)
     made = []
-    bodies = []
     for item in found:
         body: Body | None = item.body
         contents: list[Parameter] = []
@@ -228,7 +225,6 @@ def finished(context: Context, found: Sequence[Found]) -> list[Operation]:
                 result=None if result is None else directions.of_answer(result),
             )
         )
-        bodies.append(item.examples)
     before = named_schemes(made)
     made = take_tokens(context, made)
     for name in before - named_schemes(made):
@@ -236,8 +232,8 @@ def finished(context: Context, found: Sequence[Found]) -> list[Operation]:
         del context.schemes[name]
     made = [replace(operation, parameters=tuple(name_all(list(operation.parameters)))) for operation in made]
     return [
-        replace(operation, examples=tuple(example_calls(operation, examples)))
-        for operation, examples in zip(made, bodies, strict=True)
+        replace(operation, examples=example_calls(operation, item.whole.example if item.whole else None))
+        for operation, item in zip(made, found, strict=True)
     ]
 
 
@@ -246,31 +242,20 @@ def named_schemes(operations: Sequence[Operation]) -> set[str]:
     return {name for operation in operations for names in operation.security for name in names}
 
 
-def example_calls(operation: Operation, bodies: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    """The arguments of example calls: those of the document where each required one has an example."""
-    beside = {
-        parameter.name: parameter.example
-        for parameter in operation.parameters
-        if parameter.place not in ("body", "content") and parameter.required
-    }
-    if any(value is None for value in beside.values()):
-        return
-    inside = [parameter for parameter in operation.parameters if parameter.place in ("body", "content")]
-    if not bodies:
-        required = {parameter.name: parameter.example for parameter in inside if parameter.required}
-        if (beside or required) and all(value is not None for value in required.values()):
-            yield {**beside, **required}
-        return
-    for body in bodies[:MOST_EXAMPLES]:
-        if inside and inside[0].place == "content":
-            yield {**beside, inside[0].name: body}
-        elif isinstance(body, Mapping):
-            found = {parameter.name: body[parameter.wire] for parameter in inside if parameter.wire in body}
-            if all(parameter.name in found for parameter in inside if parameter.required):
-                yield {**beside, **found}
+def example_calls(operation: Operation, body: Any) -> tuple[Mapping[str, Any], ...]:
+    """The arguments of an example call, with those of an example of the body; none where a required one has none."""
+    found = {}
+    for parameter in operation.parameters:
+        if parameter.place == "content" and body is not None:
+            found[parameter.name] = body
+        elif parameter.place == "body" and isinstance(body, Mapping) and parameter.wire in body:
+            found[parameter.name] = body[parameter.wire]
+        elif parameter.required:
+            found[parameter.name] = parameter.example
+    return (found,) if found and None not in found.values() else ()
 
 
-def grouped(context: Context, operations: Sequence[Operation]) -> tuple[list[Group], list[Operation]]:
+def with_groups(context: Context, operations: Sequence[Operation]) -> tuple[list[Group], list[Operation]]:
     """The groups that operations are in, and the operations with their names.
 
     A group is a module beside the operations: it gives way to an operation of its name.
@@ -296,7 +281,7 @@ def grouped(context: Context, operations: Sequence[Operation]) -> tuple[list[Gro
     ]  # fmt: skip
 
 
-def used(schemas: Mapping[str, Any], operations: Sequence[Operation]) -> dict[str, Any]:
+def schemas_in_use(schemas: Mapping[str, Any], operations: Sequence[Operation]) -> dict[str, Any]:
     """The schemas that operations refer to, directly or through others."""
     waiting = [
         schema
