@@ -6,10 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
 from command_line import Ran, codenav
-
-from codenav.evals.api_bank.dialogues import FOLDER
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
 SCRIPT = """
@@ -47,13 +44,6 @@ def test_a_run_and_its_results(tmp_path: Path) -> None:
     assert written and not any("31415926" in path.read_text() for path in written)
 
 
-def test_selfcheck_prints_each_figure(tmp_path: Path) -> None:
-    ran = bank("selfcheck")
-    assert ran.code == 0, ran.err
-    assert "ok    samples with F1 = 100 by name: 7" in ran.out
-    assert "dialogue-010 (Translate-level-1-1.jsonl): Translate: needs the network" in ran.out
-
-
 def test_selfcheck_fails_where_earlier_calls_do(tmp_path: Path) -> None:
     data = Path(shutil.copytree(DATA, tmp_path / "data"))
     members = data / "init_database" / "Members.json"
@@ -61,6 +51,8 @@ def test_selfcheck_fails_where_earlier_calls_do(tmp_path: Path) -> None:
     ran = bank("selfcheck", data=data)
     assert ran.code == 1
     assert "FAIL  earlier calls that the APIs accept: 3, not 4" in ran.out
+    assert "ok    samples with F1 = 100 by name: 7" in ran.out
+    assert "dialogue-010 (Translate-level-1-1.jsonl): Translate: needs the network" in ran.out
 
 
 def test_prepare_without_a_network_says_so(tmp_path: Path) -> None:
@@ -70,32 +62,6 @@ def test_prepare_without_a_network_says_so(tmp_path: Path) -> None:
     assert "PIP_FIND_LINKS" in ran.err
     # No half of an environment is left, which the next start would take for a whole one.
     assert not any((tmp_path / "out").iterdir())
-
-
-def test_prepare_with_a_python_that_is_too_new(tmp_path: Path) -> None:
-    new = tmp_path / "python3.99"
-    told = {"version": "3.99.1", "prefix": "/", "base_prefix": "/", "paths": [], "distributions": []}
-    new.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
-    new.chmod(0o755)
-    ran = bank("prepare", "--out", tmp_path / "out", "--python", new)
-    assert ran.code == 2
-    assert "is Python 3.99.1; API-Bank needs 3.8 to 3.12" in one_line(ran)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "told"),
-    [
-        ("apis/api.py", "api.py"),
-        (FOLDER, "level-1-given-desc"),
-        ("init_database", "init_database"),
-    ],
-)
-def test_a_checkout_that_lacks_something(spoil: str, told: str, tmp_path: Path) -> None:
-    data = Path(shutil.copytree(DATA, tmp_path / "data"))
-    path = data / spoil
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    ran = bank("selfcheck", data=data)
-    assert (ran.code, told in one_line(ran)) == (2, True)
 
 
 def test_other_bad_input(tmp_path: Path) -> None:

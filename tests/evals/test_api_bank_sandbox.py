@@ -259,15 +259,6 @@ def test_selfcheck_of_the_small_data_set(task: ApiBank, tmp_path: Path) -> None:
     assert "8 expected calls" in told[0]
 
 
-def test_selfcheck_sees_a_grader_that_refuses(tmp_path: Path) -> None:
-    data = Path(shutil.copytree(DATA, tmp_path / "data"))
-    path = data / "apis" / "get_token.py"
-    path.write_text(path.read_text().replace('"token": self.database[member]["token"]', '"key": 1'))
-    task = ApiBank(data, any_commit=True, sandbox="bubblewrap")
-    found = {check.name: check for check in task.selfcheck(tmp_path / "out", notice=lambda text: None)}
-    assert not found["earlier calls that the APIs accept"].ok
-
-
 @pytest.mark.skipif(not REAL, reason="CODENAV_EVAL_DATA names no folder with the benchmarks' checkouts")
 def test_selfcheck_of_the_real_checkout(tmp_path: Path) -> None:
     task = ApiBank(Path(REAL) / "DAMO-ConvAI", sandbox="bubblewrap")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,11 @@ import jsonschema
 import pytest
 from chat_server import ChatServer, Fault
 from command_line import codenav, on_a_terminal, start
+from made_runs import made_result, made_run
 
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
-from codenav.core.errors import NotFound, UsageError
-from codenav.evals.benchmark import UNKNOWN, checkout
+from codenav.core.errors import UsageError
 from codenav.evals.paper import GRIDS, folder_of, grid
 from codenav.evals.registry import BENCHMARKS, make
 
@@ -79,16 +78,20 @@ def test_lists_prepares_and_checks(tmp_path: Path) -> None:
     assert (ran.code == 0) == documented(ran, "eval-selfcheck")["ok"]
 
 
-def test_shards_are_merged_and_several_models_are_several_runs(tmp_path: Path, script: str) -> None:
-    for part in ("1/2", "2/2"):
-        ran = m3("--shard", part, "--out", tmp_path / f"a.{part[0]}", model=script)
-        assert ran.code == 0, ran.err
+def test_shards_are_merged(tmp_path: Path) -> None:
+    for part, ids in (("1", "ac"), ("2", "b")):
+        made_run(tmp_path / f"a.{part}", map(made_result, ids), shard=f"{part}/2")
     merged = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a.2", "--out", tmp_path / "a")
-    assert merged.code == 0, merged.err
+    assert merged.code == 0 and "3 attempts of 2 runs" in merged.out, merged.err
     ids = [json.loads(line)["id"] for line in (tmp_path / "a" / "results.jsonl").read_text().splitlines()]
-    assert ids == json.loads((tmp_path / "a" / "head.json").read_text())["samples"]
-    other = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a", "--out", tmp_path / "a")
-    assert other.code == 2 and "holds a run already" in other.err
+    assert ids == ["a", "b", "c"]
+    again = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a", "--out", tmp_path / "a")
+    assert again.code == 2 and "holds a run already" in again.err
+    one = codenav("eval", "merge", tmp_path / "a.1", "--out", tmp_path / "b")
+    assert one.code == 4 and "1 attempt without a result: codenav eval resume" in one.err
+
+
+def test_several_models_are_several_runs(tmp_path: Path, script: str) -> None:
     other = f"scripted:{shutil.copy(script.removeprefix('scripted:'), tmp_path / 'two.actions')}"
     ran = m3("--limit", "1", "--model", other, "--json", "--out", tmp_path / "b", model=script)
     assert [end["model"] for end in documented(ran, "eval-run")] == [script, other]
@@ -200,29 +203,6 @@ def test_resume_refuses_other_epochs_a_task_of_ones_own_and_a_checkout_that_is_g
     (out / "head.json").write_text(json.dumps({**head, "own": True, "task": "mine"}))
     ran = codenav("eval", "resume", out)
     assert ran.code == 2 and "a task of your own, mine" in ran.err
-
-
-def test_a_benchmark_is_found_in_its_checkout_and_its_commit_is_compared(tmp_path: Path) -> None:
-    inside = tmp_path / "repository" / "deep" / "bench"
-    inside.mkdir(parents=True)
-    (inside / "tasks.py").write_text("")
-    git = ["git", "-C", str(tmp_path / "repository"), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
-        subprocess.run([*git, *command], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    given: Any = {"needs": ["tasks.py"], "folder": "deep/bench", "commit": commit, "any_commit": False}
-    for data in (tmp_path / "repository", inside):
-        found = checkout(data, **given)
-        assert (found.root, found.commit) == (inside, commit)
-    with pytest.raises(UsageError, match=f"at commit {commit[:12]}; scores are known for 000000000000"):
-        checkout(inside, **{**given, "commit": "0" * 40})
-    assert checkout(inside, **{**given, "commit": "0" * 40, "any_commit": True}).commit == commit
-    with pytest.raises(NotFound, match=r"there is no .*/deep/bench/more\.py"):
-        checkout(tmp_path / "repository", **{**given, "needs": ["tasks.py", "more.py"]})
-    plain = Path(shutil.copytree(inside, tmp_path / "plain"))
-    with pytest.raises(UsageError, match="whose commit cannot be read"):
-        checkout(plain, **given)
-    assert checkout(plain, **{**given, "any_commit": True}).commit == UNKNOWN
 
 
 def test_the_grids_are_those_of_the_paper() -> None:

@@ -32,6 +32,18 @@ def lines(text: str) -> dict[str, list[str]]:
     return found
 
 
+def shown(*runs: Path, **options: Any) -> str:
+    """The report of runs as text."""
+    return report_text(report(runs, **options))
+
+
+def document(*runs: Path, **options: Any) -> Any:
+    """The report of runs as its document, after checking that."""
+    found = json.loads(json.dumps(report(runs, **options).to_dict()))
+    jsonschema.validate(found, schemas.load("eval-report"))
+    return found
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Two epochs: 2 of 3 and 1 of 2 correct, an error in the second."""
@@ -44,41 +56,38 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_table_has_our_figures_beside_the_papers(run: Path) -> None:
-    ran = codenav("eval", "report", run)
+    ran = codenav("eval", "report", run, run)
     assert ran.code == 0, ran.err
     table = lines(ran.out)
     spread = 2 * statistics.stdev([200 / 3, 50])
+    # A run that is named twice is one.
     assert table["accuracy"] == [f"58.3 ±{spread:.1f} (23.1 to 88.2)", "81.7 ±4.9"]
-    assert table["model"] == ["gpt-5", MODEL]
-    assert table["epochs"] == ["2", "3"]
-    assert table["samples"] == ["3", "82"]
-    assert table["steps"][1] == "7.8 ±0.4"
+    assert [table[name] for name in ("model", "epochs", "samples")] == [["gpt-5", MODEL], ["2", "3"], ["3", "82"]]
+    assert table["steps"] == [f"6.5 ±{2 * statistics.stdev([2, 11]):.1f}", "7.8 ±0.4"]
     assert "two standard deviations" in ran.out
+    for said in (
+        f"model gpt-5; the paper's was {MODEL}",
+        "2 epochs; the paper's figures are means of 3 runs",
+        "3 samples; the paper had 82",
+    ):
+        assert said in ran.out
+    assert codenav("eval", "report", run, "--json").document == document(run)
 
 
 def test_errors_are_counted_apart_and_enter_no_figure(run: Path) -> None:
-    ran = codenav("eval", "report", run)
-    table = lines(ran.out)
+    text = shown(run)
+    table = lines(text)
     assert [table[name] for name in ("attempts", "correct", "wrong", "failed", "limit", "error")] == [
         ["6"], ["3"], ["1"], ["0"], ["1"], ["1"],
     ]  # fmt: skip
-    assert table["steps"][0] == f"6.5 ±{2 * statistics.stdev([2, 11]):.1f}"
-    assert "1 of 6 attempts ended as errors and count as not solved" in ran.out
-    assert "16.5 s" in ran.out  # five of 1.5 s and the 9 s of the error, which were spent too
+    assert "1 of 6 attempts ended as errors and count as not solved" in text
+    assert "16.5 s" in text  # five of 1.5 s and the 9 s of the error, which were spent too
 
 
 def test_one_epoch_has_no_spread(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result(name) for name in "abc"])
-    ran = codenav("eval", "report", run)
-    assert lines(ran.out)["accuracy"] == ["100.0 (43.9 to 100.0)", "81.7 ±4.9"]
-    assert "two standard deviations" not in ran.out
-
-
-def test_what_differs_in_the_set_up_is_said(run: Path) -> None:
-    out = codenav("eval", "report", run).out
-    assert f"model gpt-5; the paper's was {MODEL}" in out
-    assert "2 epochs; the paper's figures are means of 3 runs" in out
-    assert "3 samples; the paper had 82" in out
+    text = shown(made_run(tmp_path / "run", [made_result(name) for name in "abc"]))
+    assert lines(text)["accuracy"] == ["100.0 (43.9 to 100.0)", "81.7 ±4.9"]
+    assert "two standard deviations" not in text
 
 
 @pytest.mark.parametrize(
@@ -92,11 +101,8 @@ def test_what_differs_in_the_set_up_is_said(run: Path) -> None:
 )
 def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str, Any], said: str) -> None:
     run = made_run(tmp_path / "run", [made_result(name) for name in "abc"], **changed)
-    ran = codenav("eval", "report", run)
-    assert said in ran.out
-    assert any(
-        said in note for note in codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["notes"]
-    )
+    assert said in shown(run)
+    assert any(said in note for note in document(run)["tasks"][0]["runs"][0]["notes"])
 
 
 def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
@@ -106,43 +112,32 @@ def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
     assert (refused.code, refused.out) == (2, "")
     assert "different settings: mode (code-use and tool-use), shows" in refused.err
     assert "--mixed" in refused.err
-    shown = codenav("eval", "report", one, two, "--mixed")
-    assert lines(shown.out)["mode"] == ["code-use", "tool-use", "code-use", "tool-use"]
-    assert lines(shown.out)["shows"] == ["shorter", "code"]
-    assert lines(shown.out)["accuracy"] == ["100.0 (20.7 to 100.0)", "100.0 (20.7 to 100.0)", "81.7 ±4.9", "83.7 ±2.8"]
-
-
-def test_runs_of_two_versions_are_shown_as_such(tmp_path: Path) -> None:
-    runs = [made_run(tmp_path / name, [made_result("a")], samples="a") for name in ("one", "two")]
-    head = json.loads((runs[1] / "head.json").read_text())
-    (runs[1] / "head.json").write_text(json.dumps({**head, "codenav": "9.9"}))
-    assert lines(codenav("eval", "report", *runs, "--mixed").out)["codenav"][-1] == "9.9"
+    table = lines(codenav("eval", "report", one, two, "--mixed").out)
+    assert table["mode"] == ["code-use", "tool-use", "code-use", "tool-use"]
+    assert table["shows"] == ["shorter", "code"]
+    assert table["accuracy"] == ["100.0 (20.7 to 100.0)", "100.0 (20.7 to 100.0)", "81.7 ±4.9", "83.7 ±2.8"]
+    head = json.loads((two / "head.json").read_text())
+    (two / "head.json").write_text(json.dumps({**head, "codenav": "9.9"}))
+    assert lines(shown(one, two, mixed=True))["codenav"][-1] == "9.9"
 
 
 def test_two_runs_are_compared_sample_by_sample(tmp_path: Path) -> None:
     one = made_run(tmp_path / "one", [made_result("a"), made_result("b", correct=False), made_result("c")])
     down = made_result("c", status="error", scores={})
     two = made_run(tmp_path / "two", [made_result("a"), made_result("b"), down])
-    ran = codenav("eval", "report", one, two)
-    assert f"{one} is better on 0, {two} on 1, equal on 1" in ran.out
-    document = codenav("eval", "report", one, two, "--json").document
-    jsonschema.validate(document, schemas.load("eval-report"))
-    assert document["compared"] == [{"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}]
-
-
-def test_a_run_named_twice_is_one(run: Path) -> None:
-    assert len(codenav("eval", "report", run, run, "--json").document["tasks"][0]["runs"]) == 1
+    assert f"{one} is better on 0, {two} on 1, equal on 1" in shown(one, two)
+    assert document(one, two)["compared"] == [
+        {"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}
+    ]
 
 
 def test_runs_of_several_tasks_have_a_table_each(tmp_path: Path) -> None:
     one = made_run(tmp_path / "one", [made_result("a")], samples="a")
     two = made_run(tmp_path / "two", [made_result("a", scores={"f1": 0.5, "correct": False})], samples="a", task="mine")
-    ran = codenav("eval", "report", one, two, "--mixed")
-    assert ran.code == 0, ran.err
-    document = codenav("eval", "report", one, two, "--mixed", "--json").document
-    jsonschema.validate(document, schemas.load("eval-report"))
-    assert [table.split()[0] for table in ran.out.split("\n\n") if "code-use" in table] == ["m3tooleval", "mine"]
-    assert lines(ran.out)["f1"] == ["0.5"]
+    text = shown(one, two, mixed=True)
+    assert [table["task"] for table in document(one, two, mixed=True)["tasks"]] == ["m3tooleval", "mine"]
+    assert [table.split()[0] for table in text.split("\n\n") if "code-use" in table] == ["m3tooleval", "mine"]
+    assert lines(text)["f1"] == ["0.5"]
 
 
 def test_the_document_holds_each_epoch_and_the_groups(tmp_path: Path) -> None:
@@ -151,8 +146,7 @@ def test_the_document_holds_each_epoch_and_the_groups(tmp_path: Path) -> None:
         made_result("b", group="dna", correct=False),
         made_result("c", group="trade"),
     ]
-    run = made_run(tmp_path / "run", results, facts={"commit": "abc"})
-    found = codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]
+    found = document(made_run(tmp_path / "run", results, facts={"commit": "abc"}))["tasks"][0]["runs"][0]
     assert found["figures"]["accuracy"] == {
         "mean": pytest.approx(200 / 3),
         "spread": None,
@@ -167,15 +161,8 @@ def test_the_document_holds_each_epoch_and_the_groups(tmp_path: Path) -> None:
 
 
 def test_dollars_are_left_out_where_one_is_unknown(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result("a"), made_result("b", dollars=None)], samples="ab")
-    ran = codenav("eval", "report", run)
-    assert "dollars" not in lines(ran.out)
-    assert "$" not in ran.out
-
-
-def test_an_error_that_was_run_again_is_replaced(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result("a", status="error", scores={}), made_result("a")], samples="a")
-    assert codenav("eval", "report", run, "--json").document["tasks"][0]["runs"][0]["outcomes"]["error"] == 0
+    text = shown(made_run(tmp_path / "run", [made_result("a"), made_result("b", dollars=None)], samples="ab"))
+    assert "dollars" not in lines(text) and "$" not in text
 
 
 @pytest.mark.parametrize("line", [b'{"id": "b", "epo', b'{"id": "b", "epoch": 1, "status": "done", "trajectory": 7}\n'])
@@ -183,38 +170,30 @@ def test_damaged_lines_are_told_and_left_out(tmp_path: Path, line: bytes) -> Non
     run = made_run(tmp_path / "run", [made_result("a")], samples="a")
     with (run / "results.jsonl").open("ab") as file:
         file.write(line)
-    ran = codenav("eval", "report", run)
-    assert ran.code == 0, ran.err
-    assert "left out" in ran.out
-    assert lines(ran.out)["accuracy"][0] == "100.0 (20.7 to 100.0)"
+    text = shown(run)
+    assert "left out" in text and lines(text)["accuracy"][0] == "100.0 (20.7 to 100.0)"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("nothing", "no run in"), ("empty", "no run in"), ("broken", "cannot be read")]
-)
-def test_what_is_no_run_is_named(tmp_path: Path, name: str, said: str) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "broken").mkdir()
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    for name in ("empty", "broken"):
+        (tmp_path / name).mkdir()
     (tmp_path / "broken" / "head.json").write_text("{")
-    ran = codenav("eval", "report", tmp_path / name)
-    assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err
-    assert "Traceback" not in ran.err
-
-
-def test_scores_of_another_version_are_said(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result("a", scores={"right": True})], samples="a")
-    ran = codenav("eval", "report", run)
-    assert (ran.code, ran.out) == (2, "")
-    assert f"the scores of {run} are not those of m3tooleval in this codenav" in ran.err
-    assert "Traceback" not in ran.err
+    scores = {"right": True}
+    made_run(tmp_path / "old", [made_result("a", scores=scores)], samples="a")
+    for name, said in (
+        ("nothing", "no run in"),
+        ("empty", "no run in"),
+        ("broken", "cannot be read"),
+        ("old", "are not those of m3tooleval in this codenav"),
+    ):
+        ran = codenav("eval", "report", tmp_path / name)
+        assert (ran.code, ran.out) == (2, "") and said in ran.err and "Traceback" not in ran.err, ran.err
 
 
 def test_a_run_without_results_has_a_table_without_figures(tmp_path: Path) -> None:
-    ran = codenav("eval", "report", made_run(tmp_path / "run", []))
-    assert ran.code == 0, ran.err
-    assert lines(ran.out)["accuracy"][0] == "–"
-    assert "3 of 3 attempts have no result yet" in ran.out
+    text = shown(made_run(tmp_path / "run", []))
+    assert lines(text)["accuracy"][0] == "–"
+    assert "3 of 3 attempts have no result yet" in text
 
 
 class Own:

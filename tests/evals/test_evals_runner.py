@@ -32,7 +32,7 @@ from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
 
 PLAIN: Any = {"lint": False, "types": False}
-SAMPLES = 6
+SAMPLES = 5
 """Of a run that is cut in pieces."""
 VARIES = re.compile(r"\d\.\d+ s|0x\w+")
 OWN = Path(__file__).parent.parent
@@ -292,24 +292,16 @@ def test_wrong_failed_and_limit_are_results_and_no_errors(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "code",
-    ["import time\nwhile True: time.sleep(1)", "import os; os.kill(os.getpid(), 9)",
-     "open('big', 'wb').write(b'x' * (400 << 20))",
-     "import os\nfor n in range(2000): os.fork() or os._exit(0)"],
-    ids=["hangs", "kills its sandbox", "fills the disk", "forks"],
-)  # fmt: skip
+    ["import time\nwhile True: time.sleep(1)", "import os; os.kill(os.getpid(), 9)"],
+    ids=["hangs", "kills its sandbox"],
+)
 def test_a_sample_that_misbehaves_ends_and_the_next_one_runs(tmp_path: Path, code: str) -> None:
     def bad(sample: Sample) -> list[Action | str]:
         return [Code(code), Done("gone")] if sample.id == "s0" else script(sample)
 
-    ended = run(Shop(2), tmp_path / "a", model=plays(bad), limits=Limits(seconds=6.0))
+    ended = run(Shop(2), tmp_path / "a", model=plays(bad), limits=Limits(seconds=4.0))
     assert ended.results[0].status in ("done", "limit") and not ended.results[0].scores["correct"]
     assert ended.results[1].scores["correct"]
-
-
-def test_a_fault_of_the_scorer_is_an_error_of_its_sample(tmp_path: Path) -> None:
-    ended = run(Shop(2, score=lambda attempt: {"correct": 1 / int(attempt.sample.gold)}), tmp_path / "a")
-    assert [one.status for one in ended.results] == ["error", "done"]
-    assert "the scorer of shop failed: ZeroDivisionError" in ended.results[0].reason
 
 
 def test_dollars_are_counted_where_a_price_is_known(tmp_path: Path) -> None:
@@ -445,15 +437,14 @@ def until(out: Path, lines: int) -> None:
     raise AssertionError("no results")
 
 
-@pytest.mark.parametrize("wait", [1, 3])
-def test_a_killed_run_is_resumed_with_the_same_results(tmp_path: Path, whole: codenav.evals.Run, wait: int) -> None:
+def test_a_killed_run_is_resumed_with_the_same_results(tmp_path: Path, whole: codenav.evals.Run) -> None:
     out = tmp_path / "a"
     process = started(out)
-    until(out, wait)
+    until(out, 2)
     process.kill()
     process.wait()
     kept = RunFolder.open(out).finished()
-    assert wait <= len(kept) < SAMPLES
+    assert 2 <= len(kept) < SAMPLES
     task = Shop(SAMPLES)
     ended = run(task, out, jobs=2, resume=True)
     assert {(attempt.sample.id, 1) for attempt in task.attempts}.isdisjoint(kept)
