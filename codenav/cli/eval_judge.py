@@ -51,13 +51,13 @@ def command(
     from codenav.core.config import load_config
     from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, Judge
     from codenav.evals.judges import judge_pair, judge_run
-    from codenav.evals.recorded import Recorded
-    from codenav.evals.verdicts import Kept, read_labels
+    from codenav.evals.recorded import RunRecord
+    from codenav.evals.verdicts import VerdictFile, read_labels
 
     words = [PASS, FAIL] if len(runs) == 1 else [FIRST, SECOND, TIE]
     people = read_labels(labels, words=words) if labels else None
-    read = [Recorded.read(run) for run in runs]
-    kept = Kept(runs[0])
+    read = [RunRecord.read(run) for run in runs]
+    kept = VerdictFile(runs[0])
     opened = open_model(model, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
     # A script has one order of answers.
     jobs = 1 if model.startswith("scripted:") else jobs

@@ -75,7 +75,7 @@ class Trace:
             if len(self._calls) + len(self._pending) < MOST_CALLS:
                 self._pending.append(ToolCall(tool[:200], given))
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Give the calls since the last step to the step that ends.
 
         Only the tools tell of calls: those of a step whose own code speaks to the host are not believed.
@@ -150,37 +150,37 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
         _write(sample.files, folder)
         with session_for(world, sample, folder, trace) as session:
             started(session)
-            result = _ended(session, sample.request)
+            result = _run_episode(session, sample.request)
             if result.status == Status.INTERRUPTED:
                 return None
             values = trace.values(world.setting.read) if result.status != Status.ERROR else {}
     except CodeNavError as error:
-        return failed(world, sample, epoch, str(error))
+        return error_result(world, sample, epoch, str(error))
     except OSError as error:
-        return failed(world, sample, epoch, f"{type(error).__name__}: {error}")
+        return error_result(world, sample, epoch, f"{type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     done = Attempt(sample, result, trace.calls, values)
     if result.status == Status.ERROR:
-        return _result(world, done, epoch, unsolved(world.task, sample))
+        return _result(world, done, epoch, scores_of_nothing(world.task, sample))
     try:
-        scores = scored(world.task, done)
+        scores = score_attempt(world.task, done)
     except _NoScores as error:
-        ended = _result(world, done, epoch, unsolved(world.task, sample))
+        ended = _result(world, done, epoch, scores_of_nothing(world.task, sample))
         return replace(ended, status=ERROR, reason=f"the scorer of {world.task.name} failed: {error}")
     return _result(world, done, epoch, scores)
 
 
-def failed(world: World, sample: Sample, epoch: int, reason: str) -> Result:
+def error_result(world: World, sample: Sample, epoch: int, reason: str) -> Result:
     """Return the result of an attempt without an episode: an error, which counts as having done nothing."""
-    return _result(world, _nothing(sample, reason), epoch, unsolved(world.task, sample))
+    return _result(world, _nothing(sample, reason), epoch, scores_of_nothing(world.task, sample))
 
 
 class _NoScores(Exception):
     """A scorer has failed. The message says how."""
 
 
-def scored(task: Task, attempt: Attempt) -> dict[str, Any]:
+def score_attempt(task: Task, attempt: Attempt) -> dict[str, Any]:
     """Return the scores of an attempt in JSON types.
 
     A scorer is the task's own code: whatever it does must neither end a run of hours nor count as an answer. It runs in
@@ -219,10 +219,10 @@ def _checked(scores: Any) -> dict[str, Any]:
     return {**scores, "correct": bool(correct)} if "correct" in scores else scores
 
 
-def unsolved(task: Task, sample: Sample) -> dict[str, Any]:
+def scores_of_nothing(task: Task, sample: Sample) -> dict[str, Any]:
     """Return the scores of an attempt that did nothing, as which an error counts. Empty where the scorer fails."""
     try:
-        return {**scored(task, _nothing(sample)), "correct": False}
+        return {**score_attempt(task, _nothing(sample)), "correct": False}
     except _NoScores:
         return {}
 
@@ -231,7 +231,7 @@ def _nothing(sample: Sample, reason: str = "") -> Attempt:
     return Attempt(sample, EpisodeResult(id="", request=sample.request, status=Status.ERROR, reason=reason))
 
 
-def _ended(session: Session, request: str) -> EpisodeResult:
+def _run_episode(session: Session, request: str) -> EpisodeResult:
     """Run a request. A conversation that the model's context cannot hold has failed: another try would end alike."""
     episode = session.episode(request)
     try:
@@ -262,7 +262,7 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace) -> Ses
         # An empty one would be replaced by one made from the metadata of the code base.
         description=world.setting.description if world.setting.description.strip() else NO_DESCRIPTION,
         environments=trace.environments(world.setting.environments, world.settings),
-        listeners=[trace.heard],
+        listeners=[trace.on_event],
         calls=trace,
         work_dir=folder,
         # An attempt must not know what another one found.
@@ -271,7 +271,7 @@ def session_for(world: World, sample: Sample, folder: Path, trace: Trace) -> Ses
     )
 
 
-def checked_samples(samples: Sequence[Sample]) -> list[Sample]:
+def check_samples(samples: Sequence[Sample]) -> list[Sample]:
     """Return samples after checking ids, requests and files.
 
     Raises:

@@ -71,11 +71,11 @@ class Benchmark(ABC):
         """
 
     @abstractmethod
-    def described(self, mode: Mode, level: str) -> str:
+    def description_text(self, mode: Mode, level: str) -> str:
         """The description of the code base at a level; in tool-use of all tools in full, whatever the level."""
 
     @abstractmethod
-    def guided(self, mode: Mode) -> str:
+    def guidelines_text(self, mode: Mode) -> str:
         """Our guidelines, which ask of the agent what those of the CodeNav paper ask."""
 
     @abstractmethod
@@ -110,10 +110,12 @@ class Benchmark(ABC):
             StorageFull: the code base cannot be written.
         """
         folder = write_files(self.files(), out / "code")
-        description = self.described(mode, self._level) if self._own_description is None else self._own_description
+        description = (
+            self.description_text(mode, self._level) if self._own_description is None else self._own_description
+        )
         guidelines = self._own_guidelines
         if guidelines is None:
-            guidelines = "" if self._guidelines == "none" else self.guided(mode)
+            guidelines = "" if self._guidelines == "none" else self.guidelines_text(mode)
         return Setting(
             on=[folder],
             description="\n\n".join(part for part in (description.strip(), guidelines.strip()) if part),

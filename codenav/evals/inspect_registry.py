@@ -45,7 +45,7 @@ from codenav.core.events import Status
 from codenav.core.messages import Completion, Message, Sampling
 from codenav.core.usage import Usage
 from codenav.episodes.store import EVAL_WORK
-from codenav.evals.attempts import World, attempt, checked_samples, unsolved
+from codenav.evals.attempts import World, attempt, check_samples, scores_of_nothing
 from codenav.evals.registry import make
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
@@ -74,7 +74,7 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
     own: dict[str, Any] = {key: given.pop(key) for key in ("mode", "shows", "sandbox", "python") if key in given}
     made = make(name, str(data), given, python=own.get("python"), sandbox=own.get("sandbox"))
     settings = Settings.of({**own, "limits": load_config().limits(**limits)})
-    samples = {sample.id: sample for sample in checked_samples(made.samples())}
+    samples = {sample.id: sample for sample in check_samples(made.samples())}
     facts = {"benchmark": name, "mode": settings.mode.value, "shows": settings.shows, "sampling": dict(SAMPLING)}
     rows = [
         # The expected result is for readers of the log. Neither the agent nor a sandbox gets it.
@@ -167,7 +167,7 @@ def _scorer(benchmark: Benchmark, samples: Mapping[str, Sample]) -> Scorer:
             if line is None or line["status"] == ERROR:
                 # An error, or a limit of Inspect's that ended the sample from outside, counts as having done nothing.
                 ended = line or {"status": Status.LIMIT.value, "reason": "a limit of Inspect's"}
-                scores = unsolved(benchmark, samples[str(state.sample_id)])
+                scores = scores_of_nothing(benchmark, samples[str(state.sample_id)])
                 result = Result.from_dict({"id": str(state.sample_id), "epoch": state.epoch, **ended, "scores": scores})
             else:
                 result = Result.from_dict(line)

@@ -12,16 +12,16 @@ from codenav.core.cancelling import CancelScope
 from codenav.core.errors import ModelFailed, UsageError
 from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judge, Shown
 from codenav.evals.parallel import in_threads
-from codenav.evals.recorded import Figure, Recorded
+from codenav.evals.recorded import Figure, RunRecord
 from codenav.evals.results import ERROR, Result
-from codenav.evals.verdicts import Kept, Label, agreement
+from codenav.evals.verdicts import Label, VerdictFile, agreement
 
 Done = Callable[[int, int], None]
 """Called with the number of attempts that are judged, and that of all."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class AttemptVerdict:
     """A verdict on an attempt, or on a pair of attempts."""
 
     id: str
@@ -45,7 +45,7 @@ class Judgement:
     first: str
     second: str
     """The second run of a pair; empty for one run."""
-    verdicts: Sequence[Judged]
+    verdicts: Sequence[AttemptVerdict]
     left_out: int
     """Attempts that ended as errors, or that only one of the two runs has."""
     labels: Sequence[Label] | None = None
@@ -96,7 +96,7 @@ class Judgement:
         }
 
 
-def judge_run(judge: Judge, run: Recorded, kept: Kept, *, jobs: int = 1, done: Done | None = None) -> Judgement:
+def judge_run(judge: Judge, run: RunRecord, kept: VerdictFile, *, jobs: int = 1, done: Done | None = None) -> Judgement:
     """Judge each attempt of a run that did not end as an error.
 
     `kept` holds the verdicts of earlier calls and gets the new ones.
@@ -106,12 +106,12 @@ def judge_run(judge: Judge, run: Recorded, kept: Kept, *, jobs: int = 1, done: D
         StorageFull: a verdict cannot be kept.
     """
     attempts = [[result] for result in run.results if result.status != ERROR]
-    verdicts = _judged(judge, kept, "", attempts, jobs, done)
+    verdicts = _judge_all(judge, kept, "", attempts, jobs, done)
     return Judgement(judge.name, run.name, "", verdicts, len(run.results) - len(attempts))
 
 
 def judge_pair(
-    judge: Judge, first: Recorded, second: Recorded, kept: Kept, *, jobs: int = 1, done: Done | None = None
+    judge: Judge, first: RunRecord, second: RunRecord, kept: VerdictFile, *, jobs: int = 1, done: Done | None = None
 ) -> Judgement:
     """Judge the attempts of two runs at the same samples in the same epochs, each pair in both orders.
 
@@ -130,12 +130,12 @@ def judge_pair(
     ]
     if not pairs:
         raise UsageError(f"{first.name} and {second.name} have no attempt in common", hint="judge one of them alone")
-    verdicts = _judged(judge, kept, second.name, pairs, jobs, done)
+    verdicts = _judge_all(judge, kept, second.name, pairs, jobs, done)
     every = {(result.id, result.epoch) for run in (first, second) for result in run.results}
     return Judgement(judge.name, first.name, second.name, verdicts, len(every) - len(pairs))
 
 
-def shown(result: Result) -> Shown:
+def material_of(result: Result) -> Shown:
     """The part of an attempt that a judge sees: its answer, and code with output. Expected results are not in it."""
     steps = [
         f"[{step.get('action')}]\n{step.get('content') or ''}\n[output]\n{step.get('observation') or ''}"
@@ -148,17 +148,17 @@ def shown(result: Result) -> Shown:
     return Shown(answer, "\n\n".join(steps))
 
 
-def _judged(
-    judge: Judge, kept: Kept, other: str, items: Sequence[Sequence[Result]], jobs: int, done: Done | None
-) -> list[Judged]:
+def _judge_all(
+    judge: Judge, kept: VerdictFile, other: str, items: Sequence[Sequence[Result]], jobs: int, done: Done | None
+) -> list[AttemptVerdict]:
     """The verdicts on attempts, or on pairs of them, in order. The first exception ends what has not begun."""
     scope = CancelScope()
 
-    def judged(place: int) -> tuple[int, Judged]:
+    def judged(place: int) -> tuple[int, AttemptVerdict]:
         with scope.entered():
             return place, _verdict(judge, kept, other, items[place])
 
-    found: dict[int, Judged] = {}
+    found: dict[int, AttemptVerdict] = {}
     with in_threads(judged, range(len(items)), max(1, jobs), scope.cancel) as verdicts:
         for place, verdict in verdicts:
             found[place] = verdict
@@ -167,13 +167,13 @@ def _judged(
     return [verdict for _, verdict in sorted(found.items(), key=lambda one: one[0])]
 
 
-def _verdict(judge: Judge, kept: Kept, other: str, attempts: Sequence[Result]) -> Judged:
+def _verdict(judge: Judge, kept: VerdictFile, other: str, attempts: Sequence[Result]) -> AttemptVerdict:
     """The kept or new verdict; a model that fails on this one question leaves it unreadable, and is asked next time."""
     first = attempts[0]
     if all(attempt.status != "done" for attempt in attempts):
         word, reason = (TIE, "neither has an answer") if other else (FAIL, first.reason or first.status)
-        return Judged(first.id, first.epoch, word, reason, asked=False)
-    parts = [shown(attempt) for attempt in attempts]
+        return AttemptVerdict(first.id, first.epoch, word, reason, asked=False)
+    parts = [material_of(attempt) for attempt in attempts]
 
     def ask() -> dict[str, Any]:
         verdict = (judge.prefers if other else judge.passes)(first.request, *parts)
@@ -189,7 +189,9 @@ def _verdict(judge: Judge, kept: Kept, other: str, attempts: Sequence[Result]) -
     texts = [text for part in parts for text in (part.answer, part.record)]
     key = "\0".join([judge.name, "preference" if other else PASS, first.request, *texts])
     try:
-        line = kept.once(sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), ask)
+        line = kept.ask_once(sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), ask)
     except ModelFailed as error:
-        return Judged(first.id, first.epoch, UNREADABLE, str(error))
-    return Judged(first.id, first.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"])
+        return AttemptVerdict(first.id, first.epoch, UNREADABLE, str(error))
+    return AttemptVerdict(
+        first.id, first.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"]
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codenav.core.errors import UsageError
-from codenav.evals.recorded import Recorded
+from codenav.evals.recorded import RunRecord
 from codenav.evals.task import LEVELS, Mode
 
 MODEL = "gpt-4-1106-preview"
@@ -97,7 +97,7 @@ def row_for(task: str, mode: str, **set_up: Any) -> PaperRow | None:
     return next(iter(same or [row for row in rows if row.model == MODEL]), None)
 
 
-def row_of(run: Recorded) -> PaperRow | None:
+def row_of(run: RunRecord) -> PaperRow | None:
     """The row with the set-up of a run."""
     settings = {name: run.settings.get(name, usual) for name, usual in SET_UP.items()}
     if settings["description"] not in LEVELS:
@@ -106,7 +106,7 @@ def row_of(run: Recorded) -> PaperRow | None:
     return row_for(run.head.task, run.head.mode, **{**settings, "model": run.head.model})
 
 
-def differences(run: Recorded, row: PaperRow) -> Iterator[str]:
+def differences(run: RunRecord, row: PaperRow) -> Iterator[str]:
     """The differences from the set-up of the paper's row, as far as the paper states its own."""
     head, settings = run.head, run.settings
     if head.model.rpartition("/")[2].lower() != row.model.lower():

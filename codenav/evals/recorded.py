@@ -15,14 +15,14 @@ from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import Head, RunFolder
 from codenav.evals.scores import over_epochs, wilson
 from codenav.evals.task import Column, Task
-from codenav.evals.verdicts import Kept
+from codenav.evals.verdicts import VerdictFile
 
 OUTCOMES = ("correct", "wrong", "failed", "limit", ERROR)
 """The outcomes of an attempt. An `error` counts as not solved, and is run again by `resume`."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RunRecord:
     """A run that is read, not made."""
 
     name: str
@@ -35,7 +35,7 @@ class Recorded:
     """The verdicts of judges by sample and epoch, a line each."""
 
     @classmethod
-    def read(cls, folder: Path) -> Recorded:
+    def read(cls, folder: Path) -> RunRecord:
         """Read the folder of a run.
 
         Raises:
@@ -47,7 +47,7 @@ class Recorded:
             results = run.results()
         except OSError as error:
             raise UsageError(f"{folder} cannot be read: {error.strerror}", hint="check who may read it") from error
-        return cls(str(folder), run.head, results, run.notices, Kept(folder).lines())
+        return cls(str(folder), run.head, results, run.notices, VerdictFile(folder).lines())
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -161,7 +161,7 @@ _COSTS = ("steps", "prompt_tokens", "completion_tokens", "seconds", "dollars")
 """The attributes of a result behind `COSTS`."""
 
 
-def figures_of(run: Recorded, task: Task | None) -> dict[str, Figure]:
+def figures_of(run: RunRecord, task: Task | None) -> dict[str, Figure]:
     """All figures of a run by column: those of its task, then `COSTS`. An epoch with nothing but errors has none.
 
     Raises:
@@ -195,13 +195,13 @@ def scores_by_epoch(results: Sequence[Result]) -> dict[int, list[Mapping[str, An
     return found
 
 
-def _truths(run: Recorded) -> set[str]:
+def _truths(run: RunRecord) -> set[str]:
     """Scores of an unknown task that are a truth value in each attempt."""
     names = {name for result in run.results for name in result.scores}
     return {name for name in names if all(isinstance(result.scores.get(name), bool) for result in run.results)}
 
 
-def _aggregated(run: Recorded, task: Task | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+def _aggregated(run: RunRecord, task: Task | None, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
     if task is None:
         return _means(scores)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from codenav.core.errors import UsageError
 from codenav.core.system.terminal_text import flattened
 from codenav.evals import paper
-from codenav.evals.recorded import COSTS, OUTCOMES, Figure, Recorded, cell, figures_of
+from codenav.evals.recorded import COSTS, OUTCOMES, Figure, RunRecord, cell, figures_of
 from codenav.evals.registry import scorer_of
 from codenav.evals.results import ERROR
 from codenav.evals.task import Column, Task
@@ -20,7 +20,7 @@ from codenav.evals.task import Column, Task
 class RunRow:
     """A run in a table."""
 
-    run: Recorded
+    run: RunRecord
     figures: Mapping[str, Figure]
     paper: paper.PaperRow | None
 
@@ -119,7 +119,7 @@ class TaskTable:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """The samples that two runs of one task have results for, each by its mean score over the epochs."""
 
     first: str
@@ -130,7 +130,7 @@ class Compared:
     equal: Sequence[str]
 
     @classmethod
-    def of(cls, first: Recorded, second: Recorded) -> Compared:
+    def of(cls, first: RunRecord, second: RunRecord) -> Comparison:
         """Compare two runs."""
         ours, theirs = first.sample_scores(), second.sample_scores()
         both = [id for id in ours if id in theirs]
@@ -161,7 +161,7 @@ class Report:
     """The report of one or several runs: `codenav eval report`."""
 
     tables: Sequence[TaskTable]
-    compared: Sequence[Compared] = ()
+    compared: Sequence[Comparison] = ()
     """For two runs of one task, sample by sample."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def report(folders: Sequence[Path], *, mixed: bool = False, own: Sequence[Task] 
     """
     if not folders:
         raise UsageError("there is no run to report", hint="codenav eval report runs/a")
-    runs = [Recorded.read(folder) for folder in dict.fromkeys(folders)]
+    runs = [RunRecord.read(folder) for folder in dict.fromkeys(folders)]
     for other in runs[1:] if not mixed else ():
         names = runs[0].head.differences(other.head)
         if names:
@@ -192,15 +192,15 @@ def report(folders: Sequence[Path], *, mixed: bool = False, own: Sequence[Task] 
                 f"{runs[0].name} and {other.name} have different settings: {', '.join(names)}",
                 hint="--mixed shows them side by side",
             )
-    by_task: dict[str, list[Recorded]] = {}
+    by_task: dict[str, list[RunRecord]] = {}
     for run in runs:
         by_task.setdefault(run.head.task, []).append(run)
     tables = [_table(task, of_task, scorer_of(task, own)) for task, of_task in by_task.items()]
     pairs = [of_task for of_task in by_task.values() if len(of_task) == 2]
-    return Report(tables, [Compared.of(*pair) for pair in pairs])
+    return Report(tables, [Comparison.of(*pair) for pair in pairs])
 
 
-def _table(name: str, runs: Sequence[Recorded], task: Task | None) -> TaskTable:
+def _table(name: str, runs: Sequence[RunRecord], task: Task | None) -> TaskTable:
     rows = [RunRow(run, figures_of(run, task), paper.row_of(run)) for run in runs]
     costs = {column.name for column in COSTS}
     found = dict.fromkeys(name for row in rows for name in row.figures)
@@ -212,7 +212,7 @@ def _table(name: str, runs: Sequence[Recorded], task: Task | None) -> TaskTable:
     return TaskTable(name, columns, rows)
 
 
-def _notes(run: Recorded) -> Iterator[str]:
+def _notes(run: RunRecord) -> Iterator[str]:
     """Lines that belong above the figures: they say when these are no measurement of a model on the whole task."""
     if run.head.model.startswith("scripted:"):
         yield "the answers were scripted; no language model was used"
@@ -230,7 +230,7 @@ def _notes(run: Recorded) -> Iterator[str]:
     yield from run.notices
 
 
-def _unlike(runs: Sequence[Recorded]) -> list[str]:
+def _unlike(runs: Sequence[RunRecord]) -> list[str]:
     """Names of the settings that the runs do not share."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
     return [name for name in names if len({repr(run.settings.get(name)) for run in runs}) > 1]

@@ -18,7 +18,7 @@ from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.execution import REPRODUCED
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.system.terminal_text import flattened, neutral
-from codenav.evals.recorded import OUTCOMES, Recorded, outcome_of, score_of
+from codenav.evals.recorded import OUTCOMES, RunRecord, outcome_of, score_of
 from codenav.evals.report import Line, Report, RunRow, TaskTable
 from codenav.evals.results import Result
 
@@ -134,7 +134,7 @@ def _buttons(name: str, values: Sequence[tuple[str, str]]) -> str:
     return f"<fieldset><legend>{name}</legend>{''.join(buttons)}</fieldset>"
 
 
-def _samples(runs: Sequence[Recorded], cap: int) -> Iterator[str]:
+def _samples(runs: Sequence[RunRecord], cap: int) -> Iterator[str]:
     """The parts of all samples, in the order of the task."""
     by_id: dict[str, list[list[Result]]] = {}
     for place, run in enumerate(runs):
@@ -147,7 +147,7 @@ def _samples(runs: Sequence[Recorded], cap: int) -> Iterator[str]:
 
 
 def _sample(
-    id: str, sides: Sequence[Sequence[Result]], runs: Sequence[Recorded], scores: Sequence[float | None], cap: int
+    id: str, sides: Sequence[Sequence[Result]], runs: Sequence[RunRecord], scores: Sequence[float | None], cap: int
 ) -> str:
     results = [result for side in sides for result in side]
     one = results[0]
@@ -186,7 +186,7 @@ def _outcome_text(result: Result) -> str:
     return outcome if score is None or score in (0, 1) else f"{outcome} {score:.2f}"
 
 
-def _attempts(side: Sequence[Result], run: Recorded, cap: int) -> str:
+def _attempts(side: Sequence[Result], run: RunRecord, cap: int) -> str:
     return "".join(_attempt(result, run.judged.get((result.id, result.epoch), ()), cap) for result in side)
 
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from codenav.evals.report import Compared, Report, TaskTable
+from codenav.evals.report import Comparison, Report, TaskTable
 
 
 def report_text(report: Report) -> str:
@@ -42,7 +42,7 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _compared_text(compared: Compared) -> str:
+def _compared_text(compared: Comparison) -> str:
     lines = [compared.sentence]
     for name, ids in ((compared.first, compared.better), (compared.second, compared.worse)):
         if ids:

@@ -14,7 +14,7 @@ from typing import Unpack
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.options import spelled
 from codenav.episodes.store import EVAL_WORK
-from codenav.evals.attempts import Trace, World, attempt, checked_samples, failed, session_for
+from codenav.evals.attempts import Trace, World, attempt, check_samples, error_result, session_for
 from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import scores_by_epoch
 from codenav.evals.results import ERROR, Result
@@ -100,10 +100,10 @@ def run(
     before = RunFolder.open(folder) if resume else None
     if before is None and RunFolder.holds(folder):
         raise UsageError(f"{folder} holds a run already", hint=f"{RESUME} {folder}, or another folder with --out")
-    samples = settings.samples(checked_samples(task.samples()))
+    samples = settings.samples(check_samples(task.samples()))
     # Raises where there is none, before anything is written.
     model = settings.model_name
-    setting = _written(task, settings, folder)
+    setting = _write_setting(task, settings, folder)
     head = settings.head(task.name, samples, setting, origin, model=model, jobs=jobs)
     if before:
         _check_same(before, head, anyway=anyway)
@@ -112,7 +112,7 @@ def run(
     left = [(by_id[id], epoch) for id, epoch in head.attempts if (id, epoch) not in known]
     with ExitStack() as opening:
         if not left:
-            return summarised(before or RunFolder.make(folder, head), task)
+            return summarise(before or RunFolder.make(folder, head), task)
         # The lock first: a second process must not clear the work folders of the one that is at work.
         add = opening.enter_context(before.adding()) if before else None
         world = World.open(task, settings, setting, folder / WORK, opening)
@@ -123,10 +123,10 @@ def run(
         made = before or RunFolder.make(folder, head)
         add = add or opening.enter_context(made.adding())
         _work(world, left, len(head.attempts), jobs, add, finished or (lambda progress: None))
-    return summarised(made, task)
+    return summarise(made, task)
 
 
-def _written(task: Task, settings: Settings, out: Path) -> Setting:
+def _write_setting(task: Task, settings: Settings, out: Path) -> Setting:
     """Write the adapted code base. A folder that stays empty is removed."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def _work(
     active: set[Session] = set()
 
     def made(one: tuple[Sample, int]) -> Result | None:
-        result = _attempted(world, *one, active)
+        result = _attempt(world, *one, active)
         if result is not None:
             with lock:
                 add(result)
@@ -190,7 +190,7 @@ def _work(
                 )
 
 
-def _attempted(world: World, sample: Sample, epoch: int, active: set[Session]) -> Result | None:
+def _attempt(world: World, sample: Sample, epoch: int, active: set[Session]) -> Result | None:
     mine: list[Session] = []
 
     def started(session: Session) -> None:
@@ -200,12 +200,12 @@ def _attempted(world: World, sample: Sample, epoch: int, active: set[Session]) -
     try:
         return attempt(world, sample, epoch, started)
     except Exception as error:
-        return failed(world, sample, epoch, f"a fault of codenav: {error!r}")
+        return error_result(world, sample, epoch, f"a fault of codenav: {error!r}")
     finally:
         active.difference_update(mine)
 
 
-def summarised(folder: RunFolder, task: Task) -> Run:
+def summarise(folder: RunFolder, task: Task) -> Run:
     """Return a run as it is on the disk, with the aggregates of its epochs."""
     results = folder.results()
     table = [task.aggregate(scores) for scores in scores_by_epoch(results).values()]

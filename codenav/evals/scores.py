@@ -58,7 +58,7 @@ def best_match(made: Iterable[Hashable], alternatives: Sequence[Iterable[Hashabl
     return matches[place], place
 
 
-def pooled(matches: Iterable[Match]) -> Match:
+def pool(matches: Iterable[Match]) -> Match:
     """All matches as one: every call weighs the same, whatever its sample (micro average)."""
     found = list(matches)
     return Match(sum(m.matched for m in found), sum(m.made for m in found), sum(m.expected for m in found))
@@ -109,7 +109,7 @@ def over_epochs(values: Sequence[float]) -> tuple[float, float | None]:
 
 
 def match_scores(found: Match, prefix: str = "") -> dict[str, Any]:
-    """A match as entries of `Task.score`, from which `summed` can pool."""
+    """A match as entries of `Task.score`, from which `sum_scores` can pool."""
     return {
         f"{prefix}precision": found.precision,
         f"{prefix}recall": found.recall,
@@ -118,10 +118,10 @@ def match_scores(found: Match, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def summed(scores: Iterable[Mapping[str, Any]], prefix: str = "") -> dict[str, float]:
+def sum_scores(scores: Iterable[Mapping[str, Any]], prefix: str = "") -> dict[str, float]:
     """Means over samples and pooled figures in percent, from the entries that `match_scores` made."""
     rows = [score for score in scores if f"{prefix}counts" in score]
-    whole = pooled(Match(*row[f"{prefix}counts"]) for row in rows)
+    whole = pool(Match(*row[f"{prefix}counts"]) for row in rows)
     means = {f"{prefix}{name}": mean_percent(row[f"{prefix}{name}"] for row in rows) for name in _SHARES}
     return {**means, **{f"{prefix}{name}_pooled": 100 * getattr(whole, name) for name in _SHARES}}
 

@@ -18,7 +18,7 @@ FILE = "judged.jsonl"
 _NAMES = ("key", "judge", "id", "epoch", "other", "verdict", "reason", "consistent", "tokens")
 
 
-class Kept:
+class VerdictFile:
     """The verdicts of a run's folder, one line each, by a digest of what the judge was asked."""
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Kept:
             found.setdefault((one["id"], one["epoch"]), []).append(line)
         return found
 
-    def once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def ask_once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The kept line of that key, else what `ask` returns, which is then kept. Usable from several threads.
 
         `ask` returns all of a line but its key.

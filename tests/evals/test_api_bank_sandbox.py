@@ -115,12 +115,6 @@ def test_asking_for_help_or_grading_is_no_call(desk: Desk) -> None:
     assert desk.told == []
 
 
-def test_many_calls_never_fail_because_they_are_told(desk: Desk) -> None:
-    print_count = "from apis import OpenAt\nprint(sum(OpenAt().call('monday')['output'] for _ in range(1_500)))"
-    assert desk.says(print_count) == "1500"
-    assert len(desk.told) == 900
-
-
 def test_chance_is_the_same_in_each_process_of_a_sample_and_not_in_others(desks: Callable[[str], Desk]) -> None:
     lend = "from apis import LendBook\nprint(LendBook().call('ada-token-1', 'Momo', 14)['output'])"
     first, again, other = desks("GetToken-LendBook"), desks("GetToken-LendBook"), desks("RateBooks")
@@ -230,9 +224,9 @@ def test_a_call_that_hangs_is_not_accepted(task: ApiBank, tmp_path: Path) -> Non
     code = write_files(ApiBank(data, any_commit=True).files(), tmp_path / "code")
     with Replays(code, backend="bubblewrap", seconds=3) as replays:
         gold = [{"name": "OpenAt", "arguments": {"day": "stop"}, "result": {"input": {}, "output": 1}}]
-        assert "timeout" in replays.graded({}, gold, gold)["ours"][0]["cause"]
+        assert "timeout" in replays.grade({}, gold, gold)["ours"][0]["cause"]
         # The next sample has a fresh sandbox.
-        assert replays.traced({}, [{"name": "OpenAt", "arguments": {"day": "monday"}}]) == ["OpenAt"]
+        assert replays.call_names({}, [{"name": "OpenAt", "arguments": {"day": "monday"}}]) == ["OpenAt"]
 
 
 HANG = """

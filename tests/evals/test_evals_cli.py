@@ -17,9 +17,8 @@ from made_runs import made_result, made_run
 
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
-from codenav.core.errors import UsageError
 from codenav.evals.paper import GRIDS, folder_of, grid
-from codenav.evals.registry import BENCHMARKS, make
+from codenav.evals.registry import BENCHMARKS
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
 QUICK = ("--any-commit", "--no-lint", "--no-types", "--max-seconds", "20")
@@ -210,8 +209,3 @@ def test_the_grids_are_those_of_the_paper() -> None:
         "2": ("mnms", 5), "3": ("mnms", 3), "4": ("m3tooleval", 2), "5": ("mnms", 0),
     }  # fmt: skip
     assert list(grid("5", ["Qwen/Qwen3-0.6B", "gpt-5", "gpt-5"]).rows) == ["Qwen-Qwen3-0.6B", "gpt-5"]
-
-
-def test_an_unknown_option_of_a_benchmark_is_refused() -> None:
-    with pytest.raises(UsageError, match="m3tooleval has no option --sample"):
-        make("m3tooleval", SMALL, {"any_commit": True, "sample": 3})

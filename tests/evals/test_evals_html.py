@@ -64,6 +64,8 @@ def test_a_sample_has_its_program_its_expected_result_and_its_trajectory(tmp_pat
     text = (tmp_path / "report.html").read_text()
     assert "codenav episodes show e-a-1" in text
     assert "81.7 ±4.9" in text
+    ran = codenav("eval", "report", tmp_path / "run", "--html", tmp_path / "b.html", "--json")
+    assert ran.document["tasks"][0]["task"] == "m3tooleval" and (tmp_path / "b.html").exists()
 
 
 def test_nothing_comes_from_outside_and_nothing_runs(tmp_path: Path) -> None:
@@ -159,10 +161,3 @@ def test_a_page_that_cannot_be_written_is_said(tmp_path: Path, file: str, said: 
     assert ran.code == 2
     assert said in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [made_result("a")], samples="a")
-    ran = codenav("eval", "report", run, "--html", tmp_path / "a.html", "--json")
-    assert ran.document["tasks"][0]["task"] == "m3tooleval"
-    assert (tmp_path / "a.html").exists()

@@ -17,9 +17,9 @@ from made_runs import made_result, made_run
 from codenav.agents.models import FunctionModel, ScriptedModel
 from codenav.core import schemas
 from codenav.evals.judge import Judge
-from codenav.evals.judges import judge_pair, judge_run, shown
-from codenav.evals.recorded import Recorded
-from codenav.evals.verdicts import Kept, Label, agreement
+from codenav.evals.judges import judge_pair, judge_run, material_of
+from codenav.evals.recorded import RunRecord
+from codenav.evals.verdicts import Label, VerdictFile, agreement
 
 PASSES, FAILS = "It is right.\nVERDICT: pass", "It is made up.\nVERDICT: fail"
 
@@ -79,7 +79,7 @@ def test_a_torn_line_is_asked_again(run: Path, tmp_path: Path) -> None:
     script(tmp_path / "judge", FAILS)
     counts = codenav("eval", "judge", run, "--judge", model, "--json").document["counts"]
     assert counts == {"pass": 1, "fail": 2, "unreadable": 0}
-    assert len(Kept(run)) == 2
+    assert len(VerdictFile(run)) == 2
 
 
 def test_a_judge_that_answers_prose_is_counted_apart(run: Path, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_interrupt_ends_at_once_and_keeps_the_verdicts(tmp_path: Path, chat_s
     assert process.returncode == 130, err
     assert time.monotonic() - began < 10
     assert "Traceback" not in err
-    assert len(Kept(run)) == 1
+    assert len(VerdictFile(run)) == 1
 
 
 def test_verdicts_that_cannot_be_kept_are_exit_code_4(run: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_verdicts_that_cannot_be_kept_are_exit_code_4(run: Path, tmp_path: Path)
 
 def test_the_judge_sees_code_and_output_and_no_expected_result(run: Path) -> None:
     result = made_result("a", gold={"value": "GOLD"}, values={"answer": "12"})
-    attempt = shown(result)
+    attempt = material_of(result)
     assert "answer = 12" in attempt.record
     assert "find minimum" not in attempt.record
     prompts: list[str] = []
@@ -220,14 +220,16 @@ def test_the_judge_sees_code_and_output_and_no_expected_result(run: Path) -> Non
         prompts.append(str(messages))
         return PASSES
 
-    recorded = Recorded.read(run)
-    judge_run(Judge(FunctionModel(answer)), Recorded(recorded.name, recorded.head, [result]), Kept(run))
+    recorded = RunRecord.read(run)
+    judge_run(Judge(FunctionModel(answer)), RunRecord(recorded.name, recorded.head, [result]), VerdictFile(run))
     assert len(prompts) == 1
     assert "GOLD" not in prompts[0]
 
 
 def test_a_pair_without_answers_is_a_tie_that_nobody_was_asked_for(run: Path) -> None:
-    recorded = Recorded.read(run)
-    made = judge_pair(Judge(ScriptedModel([])), *[Recorded("x", recorded.head, recorded.results[2:])] * 2, Kept(run))
+    recorded = RunRecord.read(run)
+    made = judge_pair(
+        Judge(ScriptedModel([])), *[RunRecord("x", recorded.head, recorded.results[2:])] * 2, VerdictFile(run)
+    )
     assert [(one.id, one.verdict, one.asked) for one in made.verdicts] == [("c", "tie", False)]
     assert json.loads(json.dumps(made.to_dict()))["kind"] == "preference"

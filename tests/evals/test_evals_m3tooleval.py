@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import codenav
-from codenav.core.errors import NotFound, UsageError
+from codenav.core.errors import UsageError
 from codenav.evals.m3tooleval import M3ToolEval
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.task import Attempt, Mode, Sample, ToolCall
@@ -149,15 +149,6 @@ print(json.dumps([heard[:5], len(heard), total, shown[:9]]))
     assert (number, total, shown) == (901, 110.0, "[/kettles")
 
 
-def test_the_code_base_is_written_once_and_its_index_stays(tmp_path: Path) -> None:
-    folder = code(small(), tmp_path)
-    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.py")}
-    (folder / "m3eval" / "browser.py").write_text("broken")
-    assert code(small(), tmp_path) == folder
-    changed = {path.name for path in times if path.stat().st_mtime_ns != times[path]}
-    assert changed == {"browser.py"} and "WebBrowser" in (folder / "m3eval" / "browser.py").read_text()
-
-
 def test_search_shows_tools_and_not_their_tracing(tmp_path: Path) -> None:
     folder = code(small(), tmp_path)
     with codenav.index(folder) as index:
@@ -187,15 +178,6 @@ def test_descriptions(options: dict[str, Any], mode: Mode, holds: list[str], lac
     assert not [text for text in lacks if text in described], described
     assert setting.facts["description_characters"] == len(described.strip())
     assert setting.read == ["answer"]
-
-
-def test_descriptions_and_guidelines_of_a_person(tmp_path: Path) -> None:
-    own = tmp_path / "own.txt"
-    own.write_text("Five files.\n")
-    task = small(description=str(own), guidelines=str(own))
-    assert {task.setting(mode, tmp_path).description for mode in Mode} == {"Five files.\n\nFive files."}
-    with pytest.raises(NotFound, match="--description libary: No such file"):
-        small(description="libary").setting(Mode.CODE_USE, tmp_path)
 
 
 def test_the_variable_is_graded_and_the_text_of_done_where_there_is_none() -> None:
@@ -280,14 +262,6 @@ def refused(data: Path) -> str:
         M3ToolEval(data, any_commit=True).setting(Mode.CODE_USE, data / "out")
     assert caught.value.hint
     return str(caught.value)
-
-
-def test_another_folder_and_another_commit(tmp_path: Path, copy: Path) -> None:
-    assert "tasks/__init__.py" in refused(tmp_path)
-    with pytest.raises(UsageError, match="d607f56c9cfe"):
-        M3ToolEval(copy)
-    (copy / "tasks/impl/web_browsing/web_pages.jsonl").unlink()
-    assert "web_pages.jsonl" in refused(copy)
 
 
 def test_changed_modules_are_told_in_one_line(copy: Path) -> None:

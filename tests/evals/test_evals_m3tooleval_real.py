@@ -18,7 +18,7 @@ import codenav
 from codenav.core.protocols import Sandbox
 from codenav.evals.m3tooleval import M3ToolEval
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
-from codenav.evals.m3tooleval.selfcheck import spoilt
+from codenav.evals.m3tooleval.selfcheck import spoil
 from codenav.evals.task import Mode
 
 CHECKOUTS = os.environ.get("CODENAV_EVAL_DATA")
@@ -48,7 +48,7 @@ def test_the_real_tasks_are_built_and_pass_their_self_check(upstream: M3ToolEval
 def test_upstreams_grader_is_ours_of_that_name(upstream: M3ToolEval, tmp_path: Path) -> None:
     golds = [ast.literal_eval(sample.gold["value"]) for sample in upstream.samples()]
     answers = sorted(
-        {text for gold in golds for one in (gold, spoilt(gold)) for text in (str(one), repr(one), f"{one}.", f" {one}")}
+        {text for gold in golds for one in (gold, spoil(gold)) for text in (str(one), repr(one), f"{one}.", f" {one}")}
         | {str(int(gold)) for gold in golds if isinstance(gold, float)}
         | {f"{gold:.2f}" for gold in golds if isinstance(gold, float)}
         | {"", "true", "false", "0", "1", "None", "nan", "inf", "[", "1e3", "0x10", "1_000", "('A',3)", "9" * 5000}

@@ -27,7 +27,7 @@ from codenav.core.limits import Limits
 from codenav.core.messages import Completion, Message
 from codenav.episodes.store import EpisodeStore
 from codenav.evals import Mode, Result, Sample, Setting, attempts
-from codenav.evals.recorded import Recorded, outcome_of
+from codenav.evals.recorded import RunRecord, outcome_of
 from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
 
@@ -230,7 +230,7 @@ def test_no_scorer_ends_a_run_or_passes_for_a_result(tmp_path: Path, monkeypatch
             assert outcome_of(result) == wanted, result
         else:
             assert result.status == "error" and wanted in result.reason, result
-    solved = Recorded.read(tmp_path / "a").solved()
+    solved = RunRecord.read(tmp_path / "a").solved()
     assert (solved["correct"], solved["attempts"], solved["percent"]) == (3, 12, 25.0)
 
 

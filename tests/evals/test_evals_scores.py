@@ -16,8 +16,8 @@ from codenav.evals.scores import (
     match,
     match_scores,
     over_epochs,
-    pooled,
-    summed,
+    pool,
+    sum_scores,
     wilson,
 )
 from codenav.evals.task import ToolCall
@@ -49,7 +49,7 @@ def test_a_match_equals_crossing_out(made: list[str], expected: list[str]) -> No
 @drawn(300)
 @given(st.lists(st.tuples(names, names), max_size=6))
 def test_means_and_pooled_figures_equal_plain_sums(samples: list[tuple[list[str], list[str]]]) -> None:
-    table = summed([match_scores(match(*one)) for one in samples])
+    table = sum_scores([match_scores(match(*one)) for one in samples])
     rows = [plainly(*one) for one in samples]
     for place, name in enumerate(("precision", "recall", "f1"), 1):
         mean = sum(row[place] for row in rows) / len(rows) if rows else 0.0
@@ -96,8 +96,8 @@ def test_repeated_calls_cost_precision() -> None:
 
 def test_no_calls_score_zero_and_not_an_error() -> None:
     assert match([], ["a"]) == Match(0, 0, 1)
-    assert (match([], ["a"]).precision, match([], []).f1, pooled([]).f1) == (0.0, 0.0, 0.0)
-    assert set(summed([]).values()) == {0.0}
+    assert (match([], ["a"]).precision, match([], []).f1, pool([]).f1) == (0.0, 0.0, 0.0)
+    assert set(sum_scores([]).values()) == {0.0}
     with pytest.raises(ValueError):
         best_match(["a"], [])
 

@@ -24,7 +24,7 @@ PLAN = [
     Node(2, "count", {"objects": "<node-1>.objects"}),
 ]
 TASK = PlannedTask("1", "How many?", PLAN)
-GOLD = upstream.rendered(PLAN)
+GOLD = upstream.render(PLAN)
 
 
 def labels_of(code: str) -> list[str]:
@@ -92,7 +92,7 @@ def test_one_perfect_sample_is_a_thirty_third_of_the_macro_average() -> None:
 
 def test_a_reference_in_a_text_has_no_braces_upstream_and_is_a_value_in_ours() -> None:
     plan = [Node(0, "get_year_fact", {"year": 1969}), Node(1, "image_generation", {"text": 'a "<node-0>.text" here'})]
-    assert upstream.rendered(plan) == (
+    assert upstream.render(plan) == (
         'output0 = get_year_fact(year="1969")\noutput1 = image_generation(text=f"a \\"output0[\'text\']\\" here")'
     )
     assert program_of(plan).endswith(
@@ -103,7 +103,7 @@ def test_a_reference_in_a_text_has_no_braces_upstream_and_is_a_value_in_ours() -
 
 def test_a_line_break_in_an_argument_costs_upstream_the_call() -> None:
     plan = [Node(0, "text_generation", {"text": "one\ntwo"}), Node(1, "count", {"objects": "<node-0>.text"})]
-    assert labels_of(upstream.rendered(plan)) == ["count"]
+    assert labels_of(upstream.render(plan)) == ["count"]
     assert calls_in(program_of(plan), TOOLS) == ["text_generation", "count"]
 
 
@@ -208,8 +208,3 @@ def _plain_distance(gold: list[str], made: list[str]) -> float:
 
     length = len(gold) + len(made)
     return steps(numbers(gold), numbers(made)) / length if length else 0.0
-
-
-def test_a_report_needs_no_checkout() -> None:
-    rows = [score(TASK, GOLD, TOOLS), score(TASK, "", TOOLS)]
-    assert object.__new__(Mnms).aggregate(rows) == MNMS.aggregate(rows)

@@ -57,8 +57,6 @@ def test_a_checkout_or_the_folder_in_it() -> None:
     assert mnms(data=DATA / "checkout" / "mnms").tools == mnms().tools
     with pytest.raises(NotFound, match=r"constants\.py"):
         mnms(data=DATA)
-    with pytest.raises(UsageError, match="checkout"):
-        mnms(any_commit=False)
 
 
 def test_a_task_file_is_needed_and_looked_for_in_the_checkout(tmp_path: Path) -> None:
@@ -228,12 +226,6 @@ def test_levels_of_description(tmp_path: Path) -> None:
     assert "get_location(city) -> lon, lat:" in full and "text = output['text']" in full
     assert "search" in told(Mode.CODE_USE, description="none").lower()
     assert "Search" not in told(Mode.TOOL_USE).replace("search_movie", "")
-    (tmp_path / "own.md").write_text("My words.\n")
-    own = str(tmp_path / "own.md")
-    assert told(Mode.CODE_USE, description=own, guidelines=own) == "My words.\n\nMy words."
-    for wrong in ({"description": "nothing.md"}, {"guidelines": "nothing.md"}):
-        with pytest.raises(NotFound, match=r"nothing\.md"):
-            mnms(**wrong)
 
 
 @pytest.mark.parametrize("data", [DATA / "checkout", REAL])

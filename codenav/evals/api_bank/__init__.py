@@ -17,7 +17,7 @@ from codenav.evals.api_bank.environment import FOLDER as ENVIRONMENT
 from codenav.evals.api_bank.environment import make, prepared_python
 from codenav.evals.api_bank.replays import DATA, GRADER, RENAMED, Replays, checks, state_of
 from codenav.evals.benchmark import Benchmark, write_files
-from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, summed
+from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, sum_scores
 from codenav.evals.task import Attempt, Check, Column, Mode, Sample
 
 UNGRADABLE: Mapping[str, str] = {
@@ -29,7 +29,7 @@ UNGRADABLE: Mapping[str, str] = {
 """APIs whose grader refuses every expected call of the known commit, and the cause: 13 calls, which no agent can make
 so that they are accepted. They count by name, not in the columns `accepted` and `upstream`."""
 _RECIPES = {"accepted": "ours", "upstream": "upstream"}
-"""Columns of graded calls, and the recipes of `Replays.graded`."""
+"""Columns of graded calls, and the recipes of `Replays.grade`."""
 
 _LIBRARY = (
     "The package `apis` is a library of APIs. Each API is a class in a file of its own, imported as "
@@ -146,7 +146,7 @@ class ApiBank(Benchmark):
         found = match([call.name for call in attempt.calls], expected)
         late = match([call.name for call in after_last_error(attempt.calls)], expected)
         made = [{"name": call.name, "arguments": call.arguments} for call in attempt.calls if call.name in expected]
-        verdicts = self._grader(attempt).graded(state_of(attempt.sample), made, gold) if made else {}
+        verdicts = self._grader(attempt).grade(state_of(attempt.sample), made, gold) if made else {}
         return {
             "correct": found.f1 == 1.0,
             **match_scores(found),
@@ -159,7 +159,7 @@ class ApiBank(Benchmark):
         """The columns, in %."""
         gradable = [score for score in scores if score["gradable"]]
         shares = {key: mean_percent(score[key] / score["gradable"] for score in gradable) for key in _RECIPES}
-        return {**summed(scores), **summed(scores, "late_"), **shares}
+        return {**sum_scores(scores), **sum_scores(scores, "late_"), **shares}
 
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
         """Make the expected calls, with and without recorded answers, and score them."""
@@ -170,7 +170,7 @@ class ApiBank(Benchmark):
         with self._replays(bare, self._backend) as plain, self._replays(whole, self._backend) as recorded:
             return checks(samples, plain, recorded, known=self.commit == self.known_commit)
 
-    def described(self, mode: Mode, level: str) -> str:
+    def description_text(self, mode: Mode, level: str) -> str:
         """Upstream's own descriptions."""
         if mode is Mode.TOOL_USE:
             return "\n\n".join([_LIBRARY, *(api.text for api in self.apis)])
@@ -182,7 +182,7 @@ class ApiBank(Benchmark):
         lines = [f"- {name}: {api.description}" for name, api in zip(names, self.apis, strict=True)]
         return "\n".join([_LIBRARY, "All APIs:", *lines])
 
-    def guided(self, mode: Mode) -> str:
+    def guidelines_text(self, mode: Mode) -> str:
         """Our guidelines."""
         return "\n".join(["Guidelines:", *(f"- {one}" for one in _GUIDELINES)])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import codenav.evals.tracer as tracer
 from codenav.core.errors import UsageError
 from codenav.evals.api_bank.dialogues import Call
-from codenav.evals.api_bank.inside import label, recording_key, sealed
+from codenav.evals.api_bank.inside import label, recording_key, seal
 
 LEFT_OUT = frozenset({"__init__.py", "tool_search.py"})
 """Upstream's `__init__` imports all at once, and the tool searcher, which needs a model, belongs to another level."""
@@ -24,11 +24,11 @@ import importlib.util
 from pathlib import Path
 
 
-def _opened(path):
+def _open_state(path):
     spec = importlib.util.spec_from_file_location("apis_state", path / "state" / "inside.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.opened(path, Path.cwd())
+    return module.open_state(path, Path.cwd())
 
 
 _MODULES = {modules}
@@ -43,7 +43,7 @@ def __getattr__(name: str):
     raise AttributeError(f"there is no API {{name!r}}")
 
 
-_state = _opened(Path(__file__).resolve().parent.parent)
+_state = _open_state(Path(__file__).resolve().parent.parent)
 '''
 _AGAIN = "git checkout that file again"
 
@@ -148,5 +148,5 @@ def _recordings(calls: Iterable[Call]) -> dict[str, str]:
         if call["name"] in RECORDED and call["result"].get("exception") is None:
             key = recording_key(call["name"], call["arguments"])
             output = json.dumps(call["result"].get("output")).encode()
-            found[label(key)] = sealed(key, output).hex()
+            found[label(key)] = seal(key, output).hex()
     return dict(sorted(found.items()))

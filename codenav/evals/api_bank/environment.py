@@ -32,7 +32,7 @@ def make(folder: Path, *, python: str | Path | None, notice: Callable[[str], Non
         NotFound, UsageError: `python` is none, or is too new.
         Unavailable: there is no Python of at most 3.12, or a package cannot be installed.
     """
-    base = checked(python) if python else first_fitting(candidates())
+    base = check_interpreter(python) if python else find_fitting(candidates())
     notice(f"making an environment with Python {base.version}: {', '.join(PACKAGES)}")
     fresh = folder.with_name(folder.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -46,7 +46,7 @@ def make(folder: Path, *, python: str | Path | None, notice: Callable[[str], Non
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def checked(python: str | Path) -> Interpreter:
+def check_interpreter(python: str | Path) -> Interpreter:
     """The interpreter at a path.
 
     Raises:
@@ -67,7 +67,7 @@ def candidates() -> list[str]:
     return [sys.executable, *(path for path in named if path)]
 
 
-def first_fitting(paths: Sequence[str]) -> Interpreter:
+def find_fitting(paths: Sequence[str]) -> Interpreter:
     """The first interpreter that fits.
 
     Raises:
@@ -75,7 +75,7 @@ def first_fitting(paths: Sequence[str]) -> Interpreter:
     """
     for path in paths:
         try:
-            return checked(path)
+            return check_interpreter(path)
         except CodeNavError:
             continue
     raise Unavailable(
@@ -94,7 +94,7 @@ def prepared_python(folder: Path) -> Path:
     path = folder.expanduser() / FOLDER / "bin" / "python"
     if not path.exists():
         raise NotFound(f"no environment in {folder}", hint=f"codenav eval prepare api-bank --data DIR --out {folder}")
-    checked(path)
+    check_interpreter(path)
     return path
 
 

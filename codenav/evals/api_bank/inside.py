@@ -45,10 +45,10 @@ def recording_key(api: str, arguments: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps([api, told]).encode()).digest()
 
 
-def sealed(key: bytes, data: bytes) -> bytes:
+def seal(key: bytes, data: bytes) -> bytes:
     """Data that only whoever knows the arguments can read; sealing it again opens it.
 
-    Recorded answers lie where the agent can read files. Sealed, they tell nothing about the expected calls.
+    RunRecord answers lie where the agent can read files. Sealed, they tell nothing about the expected calls.
     """
     stream = hashlib.shake_256(b"seal" + key).digest(len(data))
     return bytes(one ^ other for one, other in zip(data, stream))
@@ -70,7 +70,7 @@ class Chance(random.Random):
 
     def choices(self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1) -> list:  # type: ignore[type-arg]
         """The characters of the recorded token where one is pinned."""
-        # Recorded tokens are longer than those that upstream's code makes today.
+        # RunRecord tokens are longer than those that upstream's code makes today.
         if self.pinned:
             return list(self.pinned)
         return super().choices(population, weights, cum_weights=cum_weights, k=k)
@@ -170,7 +170,7 @@ class State:
             data = self._recorded.get(label(key))
             if data is None:
                 return method(*args, **kwargs)
-            output = json.loads(sealed(key, bytes.fromhex(data)))
+            output = json.loads(seal(key, bytes.fromhex(data)))
             return {"api_name": api, "input": given, "output": output, "exception": None}
 
         return call
@@ -200,7 +200,7 @@ def _translator() -> types.ModuleType:
     return module
 
 
-def opened(folder: Path, work: Path) -> State:
+def open_state(folder: Path, work: Path) -> State:
     """The state of the APIs for the sample in a work folder, with `apis.api.API` watched for its classes."""
     known = json.loads((folder / "state" / "apis.json").read_text(encoding="utf-8"))
     state = State(folder, known["modules"], known["recorded"])

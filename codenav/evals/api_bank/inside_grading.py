@@ -10,7 +10,7 @@ import importlib
 from typing import Any, Mapping, Sequence
 
 
-def graded(
+def grade(
     sample: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], gold: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The verdicts on each expected call: `{"accepted": bool, "equal": bool, "cause": text}`, twice.
@@ -25,7 +25,7 @@ def graded(
     return {"ours": _verdicts(calls, responses, gold), "upstream": _verdicts(calls, alone, gold)}
 
 
-def made(sample: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+def make_calls(sample: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
     """Make calls from the state of a sample as an agent does, so that they are traced. What they raise is dropped."""
     _state().begin(sample)
     for name, arguments in calls:

@@ -45,16 +45,16 @@ class Replays:
         self._verdicts: dict[str, Any] | None = None
         self._called: list[str] = []
 
-    def graded(
+    def grade(
         self, sample: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], gold: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Make calls again from the state of a sample, and return `inside_grading.graded`.
+        """Make calls again from the state of a sample, and return `inside_grading.grade`.
 
         Raises:
             SandboxUnavailable: no sandbox starts.
         """
         data = json.dumps([dict(sample), [*map(dict, calls)], [*map(dict, gold)]])
-        code = f"import json as _json\ncall_host({GRADED!r}, **graded(*_json.loads({data!r})))"
+        code = f"import json as _json\ncall_host({GRADED!r}, **grade(*_json.loads({data!r})))"
         with self._lock:
             self._verdicts = None
             found = self._ran(code)
@@ -65,7 +65,7 @@ class Replays:
                 return {"ours": [lost] * len(gold), "upstream": [lost] * len(gold)}
             return self._verdicts
 
-    def traced(self, sample: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> list[str]:
+    def call_names(self, sample: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> list[str]:
         """Make calls as an agent would, and return the names of the APIs that the trace has.
 
         Raises:
@@ -74,7 +74,7 @@ class Replays:
         data = json.dumps([dict(sample), [[call["name"], call["arguments"]] for call in calls]])
         with self._lock:
             self._called = []
-            self._ran(f"made(*__import__('json').loads({data!r}))")
+            self._ran(f"make_calls(*__import__('json').loads({data!r}))")
             return list(self._called)
 
     def close(self) -> None:
@@ -153,12 +153,12 @@ def checks(samples: Sequence[Sample], bare: Replays, recorded: Replays, *, known
 
     `bare` replays without recorded answers.
     """
-    traced = [recorded.traced(state_of(sample), sample.gold) for sample in samples]
+    traced = [recorded.call_names(state_of(sample), sample.gold) for sample in samples]
     exact = [
         match(made, [call["name"] for call in one.gold]).f1 == 1.0 for made, one in zip(traced, samples, strict=True)
     ]
-    whole = [recorded.graded(state_of(sample), sample.gold, sample.gold) for sample in samples]
-    plain = [bare.graded(state_of(sample), sample.gold, sample.gold) for sample in samples]
+    whole = [recorded.grade(state_of(sample), sample.gold, sample.gold) for sample in samples]
+    plain = [bare.grade(state_of(sample), sample.gold, sample.gold) for sample in samples]
     earlier = [verdict for sample in samples for verdict in _earlier(sample, recorded)]
     refused = [
         (sample, call["name"], cause_of(call["name"], verdict["cause"]))
@@ -193,7 +193,7 @@ def checks(samples: Sequence[Sample], bare: Replays, recorded: Replays, *, known
 def _earlier(sample: Sample, replays: Replays) -> Sequence[Mapping[str, Any]]:
     state = state_of(sample)
     calls = state.pop("earlier")
-    verdicts: Sequence[Mapping[str, Any]] = replays.graded(state, calls, calls)["ours"] if calls else ()
+    verdicts: Sequence[Mapping[str, Any]] = replays.grade(state, calls, calls)["ours"] if calls else ()
     return verdicts
 
 

@@ -138,7 +138,7 @@ class M3ToolEval(Benchmark):
         known = self.commit == self.known_commit
         return checks(self.root, self._domains, out, known=known, backend=self._sandbox, notice=notice)
 
-    def described(self, mode: Mode, level: str) -> str:
+    def description_text(self, mode: Mode, level: str) -> str:
         """The files, or the tools in them. With `paths_only` the level `library` has file paths alone (table 4)."""
         if mode is Mode.TOOL_USE or level in ("descriptions", "prototypes"):
             return "\n".join(
@@ -149,11 +149,11 @@ class M3ToolEval(Benchmark):
         lines = []
         for domain in self._domains:
             line = "" if self._paths_only else LINES.get(domain.name, "")
-            names = ", ".join(map(_called, _own(domain))) if level == "names" else line
+            names = ", ".join(map(_call_name, _own_tools(domain))) if level == "names" else line
             lines.append(f"- {file_of(domain)}" + (f": {names}" if names else ""))
         return "\n".join([_ONE_FILE, *lines])
 
-    def guided(self, mode: Mode) -> str:
+    def guidelines_text(self, mode: Mode) -> str:
         """Our guidelines, with one on search where there is search."""
         search = [_SEARCH_GUIDELINE.format(file=file_of(self._domains[-1]))] if mode is Mode.CODE_USE else []
         return "\n".join(["Guidelines:", *(f"- {one}" for one in [*search, *_GUIDELINES])])
@@ -161,23 +161,23 @@ class M3ToolEval(Benchmark):
 
 def _tools_of(domain: Domain, prototypes: bool) -> str:
     """The tools of a file: upstream's descriptions and, with `prototypes`, upstream's signatures."""
-    own = _own(domain)
+    own = _own_tools(domain)
     roots = ", ".join(dict.fromkeys(tool.root for tool in own))
     lines = [f"\n{file_of(domain)}", f"from {module_of(domain)} import {roots}"]
     if any(tool.kind == "method" for tool in own):
         lines.append(f"browser = {BROWSER}()")
     for number, tool in enumerate(own, 1):
         text = "\n    ".join(tool.description.strip().splitlines())
-        lines.append(f"[{number}] {_called(tool)}: {text}")
+        lines.append(f"[{number}] {_call_name(tool)}: {text}")
         if prototypes:
             lines.append(f"    Signature: {'browser.' if tool.kind == 'method' else ''}{tool.signature}")
     return "\n".join(lines)
 
 
-def _own(domain: Domain) -> list[Tool]:
+def _own_tools(domain: Domain) -> list[Tool]:
     """The tools that the domain's file defines; the others are Python's own `max`, `min` and `sum`."""
     return [tool for tool in domain.tools if tool.root]
 
 
-def _called(tool: Tool) -> str:
+def _call_name(tool: Tool) -> str:
     return f"browser.{tool.name}" if tool.kind == "method" else tool.name

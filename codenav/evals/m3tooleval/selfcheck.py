@@ -34,7 +34,7 @@ def checks(
     """
     golds = {task.name: ast.literal_eval(task.expected) for domain in domains for task in domain.tasks}
     notice(f"{len(golds)} tasks are built again with the adapted tools")
-    again = {task.name: task.expected for domain in rebuilt(root, domains, out, backend) for task in domain.tasks}
+    again = {task.name: task.expected for domain in rebuild(root, domains, out, backend) for task in domain.tasks}
     before = {task.name: task.expected for domain in domains for task in domain.tasks}
     cut = {name: int(gold) for name, gold in golds.items() if isinstance(gold, float) and gold != int(gold)}
     wrongly = sum(upstream_accepts(str(value), golds[name]) for name, value in cut.items())
@@ -49,12 +49,12 @@ def checks(
         _all("accepted by upstream's checker", golds, lambda name: upstream_accepts(str(golds[name]), golds[name])),
         _all("accepted by ours as values", golds, lambda name: accepts(golds[name], golds[name])),
         _all("accepted by ours as texts", golds, lambda name: accepts(str(golds[name]), golds[name])),
-        _all("spoilt, refused by ours", golds, lambda name: not accepts(spoilt(golds[name]), golds[name])),
+        _all("spoilt, refused by ours", golds, lambda name: not accepts(spoil(golds[name]), golds[name])),
         _all("without their fraction, refused by ours", cut, lambda name: not accepts(cut[name], golds[name])),
     ]
 
 
-def rebuilt(root: Path, domains: Sequence[Domain], out: Path, backend: str) -> list[Domain]:
+def rebuild(root: Path, domains: Sequence[Domain], out: Path, backend: str) -> list[Domain]:
     """The domains once more, from copies of upstream's modules that import their tools from the adapted code base."""
     files = code_base(domains, docstrings=False)
     write_files(files, out)
@@ -70,7 +70,7 @@ def rebuilt(root: Path, domains: Sequence[Domain], out: Path, backend: str) -> l
     return read(out, backend=backend, folders=["tasks", PACKAGE])
 
 
-def spoilt(gold: Any) -> Any:
+def spoil(gold: Any) -> Any:
     """A value of the same type that is wrong."""
     if isinstance(gold, bool):
         return not gold
@@ -79,8 +79,8 @@ def spoilt(gold: Any) -> Any:
     if isinstance(gold, str):
         return gold[:-1] + ("x" if gold[-1:] != "x" else "y")
     if isinstance(gold, Mapping):
-        return {key: spoilt(value) for key, value in gold.items()}
-    return type(gold)([*gold[:-1], spoilt(gold[-1])])
+        return {key: spoil(value) for key, value in gold.items()}
+    return type(gold)([*gold[:-1], spoil(gold[-1])])
 
 
 def _all(name: str, tasks: Collection[str], holds: Callable[[str], bool]) -> Check:

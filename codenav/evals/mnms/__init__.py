@@ -133,7 +133,7 @@ class Mnms(Benchmark):
         """Score the plans of the task file as if they were programs. Nothing of them runs."""
         return checks(self.file.tasks, self.tool_names, notice)
 
-    def described(self, mode: Mode, level: str) -> str:
+    def description_text(self, mode: Mode, level: str) -> str:
         """The library in words, or its functions; in tool-use one line a tool (CodeNav paper, figure 10)."""
         if mode is Mode.TOOL_USE:
             outputs = {tool.name: ", ".join(key for key, _ in tool.outputs) for tool in self.tools}
@@ -156,7 +156,7 @@ class Mnms(Benchmark):
         names = [tool.prototype if level == "prototypes" else tool.name for tool in self.tools]
         return "\n".join(f"{name}: {tool.description}" for name, tool in zip(names, self.tools, strict=True))
 
-    def guided(self, mode: Mode) -> str:
+    def guidelines_text(self, mode: Mode) -> str:
         """Our guidelines; those on search are for agents that have it."""
         text = (TEXTS / "guidelines.md").read_text(encoding="utf-8")
         return text if mode is Mode.CODE_USE else text.partition(SEARCH)[0]

@@ -15,10 +15,10 @@ from codenav.evals.mnms.upstream import (
     labels_of,
     plan_accuracy,
     pooled_f1,
-    rendered,
+    render,
     tool_macro,
 )
-from codenav.evals.scores import best_match, match_scores, mean_percent, summed
+from codenav.evals.scores import best_match, match_scores, mean_percent, sum_scores
 from codenav.evals.task import Check, Column
 
 COLUMNS = (
@@ -57,7 +57,7 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
     made = found or []
     best, place = best_match(made, task.names)
     labels = labels_of(program)
-    plan = labels_of(rendered(task.plan))
+    plan = labels_of(render(task.plan))
     made_labels, gold_labels = [label for label, _ in labels], [label for label, _ in plan]
     return {
         "correct": best.precision == best.recall == 1.0,
@@ -84,7 +84,7 @@ def aggregate(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     known = [(row["upstream_gold"], row["upstream_known"]) for row in scores]
     arguments = [(row["upstream_gold_arguments"], row["upstream_made_arguments"]) for row in scores]
     of = max((row["of_tools"] for row in scores), default=0)
-    ours = summed(scores)
+    ours = sum_scores(scores)
     figures = [
         *tool_macro(pairs, of),
         tool_macro(pairs, 0)[2],
@@ -110,7 +110,7 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
     Averages over all tools can only reach the share of tools that the file has.
     """
     notice(f"{len(tasks)} tasks, {sum(len(task.plans) for task in tasks)} plans")
-    theirs = [score(task, rendered(task.plan), tools) for task in tasks]
+    theirs = [score(task, render(task.plan), tools) for task in tasks]
     ours = [score(task, program_of(task.plan), tools) for task in tasks]
     others = [score(task, program_of(plan), tools) for task in tasks for plan in task.alternatives]
     spoilt = [score(task, program_of(task.plan[:-1]), tools) for task in tasks if _shorter_is_wrong(task)]

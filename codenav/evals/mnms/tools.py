@@ -222,7 +222,7 @@ def missing_packages(root: Path, python: Path | None) -> list[str]:
 
 
 def _placeholder(tool: Tool) -> list[str]:
-    parameters = ", ".join(_declared(parameter) for parameter in tool.parameters)
+    parameters = ", ".join(_declaration(parameter) for parameter in tool.parameters)
     outputs = ", ".join(f'"{key}": "{kind}"' for key, kind in tool.outputs)
     checked = [f"{one.name}=({one.name}, {types})" for one in tool.parameters if (types := _types(one.annotation))]
     return [
@@ -232,7 +232,7 @@ def _placeholder(tool: Tool) -> list[str]:
     ]
 
 
-def _declared(parameter: Parameter) -> str:
+def _declaration(parameter: Parameter) -> str:
     # An image is the name of a file here; upstream's functions also take one that is loaded.
     plain = parameter.annotation.replace("Union[str, Image.Image]", "str")
     return f"{parameter.name}: {plain}" if plain else parameter.name

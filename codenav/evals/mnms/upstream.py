@@ -39,7 +39,7 @@ def labels_of(code: str) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def rendered(plan: Plan) -> str:
+def render(plan: Plan) -> str:
     """A plan as upstream writes it down before it reads the labels: an f-string that refers to nodes has no braces.
 
     A text that upstream's own formatting cannot take, because it has braces of its own beside a reference, is kept as

@@ -1,4 +1,4 @@
-"""Checkouts: the folder of a benchmark, its commit, and files that are not those of the commit."""
+"""What benchmarks share: checkouts, the code base on the disk, descriptions from files, and known names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codenav.core.errors import CodeNavError, NotFound, UsageError
-from codenav.evals.benchmark import UNKNOWN, checkout
+from codenav.core.errors import CodeNavError, NotFound, StorageFull, UsageError
+from codenav.evals.benchmark import UNKNOWN, checkout, write_files
+from codenav.evals.registry import make
+from codenav.evals.task import Mode
 
+DATA = Path(__file__).parents[1] / "data" / "evals"
 NEEDS = ("tasks.py", "data")
 
 
@@ -98,3 +101,40 @@ def test_a_folder_that_is_no_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="commit cannot be read"):
         found(tmp_path, "0" * 40)
     assert found(tmp_path, "0" * 40, any_commit=True) == (tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ["m3tooleval", "api-bank", "mnms"])
+def test_a_description_and_guidelines_of_a_person(tmp_path: Path, name: str) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("Five files.\n")
+    data = DATA / {"mnms": "mnms/checkout"}.get(name, name.replace("-", "_"))
+    more = {"tasks": str(DATA / "mnms" / "plans.json"), "stub_tools": True} if name == "mnms" else {}
+    task = make(name, data, {"any_commit": True, "description": str(own), "guidelines": str(own), **more})
+    assert {task.setting(mode, tmp_path / "out").description for mode in Mode} == {"Five files.\n\nFive files."}
+    for option in ("description", "guidelines"):
+        with pytest.raises(NotFound, match=f"--{option} libary: No such file"):
+            make(name, data, {"any_commit": True, option: "libary", **more})
+    with pytest.raises(UsageError, match="scores are known for"):
+        make(name, data, more)
+
+
+def test_a_code_base_is_written_once_and_nothing_else_is_left(tmp_path: Path) -> None:
+    files = {"a/one.py": b"1\n", "two.py": b"2\n"}
+    assert write_files(files, tmp_path / "code") == tmp_path / "code"
+    before = (tmp_path / "code" / "a" / "one.py").stat().st_mtime_ns
+    (tmp_path / "code" / "two.py").write_text("broken")
+    (tmp_path / "code" / "left.py").write_text("old = 1\n")
+    write_files(files, tmp_path / "code")
+    found = {str(path.relative_to(tmp_path / "code")): path for path in (tmp_path / "code").rglob("*.py")}
+    assert {name: path.read_bytes() for name, path in found.items()} == files
+    assert found["a/one.py"].stat().st_mtime_ns == before
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFull, match="cannot write the code base"):
+        write_files(files, tmp_path / "file")
+
+
+def test_an_unknown_benchmark_and_an_unknown_option_are_refused() -> None:
+    with pytest.raises(UsageError, match="m3tooleval has no option --sample"):
+        make("m3tooleval", DATA / "m3tooleval", {"any_commit": True, "sample": 3})
+    with pytest.raises(UsageError, match="no benchmark 'm3'"):
+        make("m3", DATA)
