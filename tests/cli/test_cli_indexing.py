@@ -130,17 +130,18 @@ def test_a_repository_is_indexed_searched_shown_and_removed(shapes: Path, codena
 # Stores --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [("index",), ("search", "x", "--on"), ("run", "x", "--on"), ("sources", "show")])
+@pytest.mark.parametrize("command", [("index",), ("run", "x", "--on")])
 def test_an_option_that_the_store_does_not_have_is_refused(shapes: Path, yes: str, command: tuple[str, ...]) -> None:
     model = ("--model", yes) if command[0] == "run" else ()
     ran = codenav(*command, shapes, "--elasticsearch-url", "http://localhost:1", *model)
     assert ran.code == 2, ran.err
     assert "--elasticsearch-url goes with --store elasticsearch" in ran.err
-    unused = codenav("index", shapes, env={"CODENAV_ELASTICSEARCH_URL": "http://localhost:1"})
-    assert unused.code == 0, unused.err
+    if command[0] == "index":
+        unused = codenav("index", shapes, env={"CODENAV_ELASTICSEARCH_URL": "http://localhost:1"})
+        assert unused.code == 0, unused.err
 
 
-@pytest.mark.parametrize("command", [("index",), ("search", "x", "--on"), ("run", "x", "--on"), ("sources", "show")])
+@pytest.mark.parametrize("command", [("index",), ("run", "x", "--on")])
 def test_elasticsearch_without_a_server_is_refused(shapes: Path, yes: str, command: tuple[str, ...]) -> None:
     model = ("--model", yes) if command[0] == "run" else ()
     ran = codenav(*command, shapes, *model, env={"CODENAV_STORE": "elasticsearch"})
@@ -163,7 +164,6 @@ def test_the_embedded_store_passes_its_check(codenav_home: Path) -> None:
     jsonschema.validate(ran.document, schemas.load("rows"))
     assert len(ran.document) >= 10 and all(row["ok"] for row in ran.document)
     assert not (codenav_home / "indexes").exists(), "the user's own indexes are not touched"
-    assert codenav("sources", "check").out.count("ok    ") == len(ran.document)
 
 
 def test_every_command_works_on_elasticsearch(elasticsearch: Server, shapes: Path, colours: Path, yes: str) -> None:
@@ -180,10 +180,6 @@ def test_every_command_works_on_elasticsearch(elasticsearch: Server, shapes: Pat
     assert codenav("sources", "show", "name:pair", "--json", env=configured).document["files"] == 5
     assert "name:pair" in codenav("sources", "list", env=configured).out
     assert codenav("sources", "remove", "name:pair", *options).code == 0
-    before = codenav("sources", "list", env=configured).out
-    checked = codenav("sources", "check", *options, "--json")
-    assert checked.code == 0 and all(row["ok"] for row in checked.document), checked.out
-    assert codenav("sources", "list", env=configured).out == before, "what the check made is removed"
     assert codenav("sources", "list").err == "No index yet. Try: codenav index .\n", "nothing went into the other store"
 
 
@@ -216,29 +212,19 @@ def test_a_run_does_not_wait_for_a_build_either(shapes: Path, codenav_home: Path
     assert "answering from the state before it" in ran.err
 
 
-@pytest.mark.parametrize("command", [("index",), ("search", "area", "--on")])
-def test_without_a_state_it_waits_and_says_so(shapes: Path, codenav_home: Path, command: tuple[str, ...]) -> None:
+def test_a_second_build_and_a_search_without_a_state_wait_and_say_so(shapes: Path, codenav_home: Path) -> None:
     codenav("index", shapes)
     key = stored_index(shapes).key
-    shutil.rmtree(codenav_home / "indexes")
-    waits(codenav_home, key, shapes, command)
-
-
-def test_a_second_build_waits_and_says_so(shapes: Path, codenav_home: Path) -> None:
-    codenav("index", shapes)
-    waits(codenav_home, stored_index(shapes).key, shapes, ("index",))
-
-
-def waits(codenav_home: Path, key: str, source: Path, command: tuple[str, ...]) -> None:
-    with being_built(codenav_home, key):
-        process = start(*command, source)
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        assert line == f"Note: another process is building the index of {source}: waiting for it\n"
-        assert process.poll() is None
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert out
+    for command in (("index",), ("search", "area", "--on")):
+        with being_built(codenav_home, key):
+            process = start(*command, shapes)
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert line == f"Note: another process is building the index of {shapes}: waiting for it\n"
+            assert process.poll() is None
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0 and out
+        shutil.rmtree(codenav_home / "indexes")
 
 
 def test_two_builds_at_once_end_well(shapes: Path) -> None:
@@ -269,7 +255,7 @@ def large(tmp_path: Path) -> Path:
     root = tmp_path / "large"
     write(root, {f"m{n}.py": f"def old_{n}(): pass\n" for n in range(150)})
     assert codenav("index", root).code == 0
-    changed = "".join(f"def fresh_{n}(a, b=1):\n    '''Say {n}.'''\n    return a + b\n" for n in range(100))
+    changed = "".join(f"def fresh_{n}(a, b=1):\n    '''Say {n}.'''\n    return a + b\n" for n in range(40))
     write(root, {f"m{n}.py": changed for n in range(150)})
     return root
 
@@ -281,7 +267,7 @@ def holds(root: Path, query: str) -> int:
     return total
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_a_build_that_is_killed_leaves_the_old_index(large: Path, codenav_home: Path, ending: signal.Signals) -> None:
     (folder,) = (codenav_home / "indexes").iterdir()
     before = {path.name for path in folder.glob("gen-*")}
@@ -294,7 +280,7 @@ def test_a_build_that_is_killed_leaves_the_old_index(large: Path, codenav_home: 
     assert process.returncode == (-signal.SIGKILL if ending is signal.SIGKILL else 130)
     assert (holds(large, "old_*"), holds(large, "fresh_*")) == (150, 0)
     assert codenav("index", large).code == 0
-    assert (holds(large, "old_*"), holds(large, "fresh_*")) == (0, 15_000)
+    assert (holds(large, "old_*"), holds(large, "fresh_*")) == (0, 6_000)
     assert len(list(folder.glob("gen-*"))) <= 2, "what the killed build wrote is gone"
 
 
@@ -310,7 +296,7 @@ def test_a_full_disk_leaves_the_old_index(large: Path, codenav_home: Path, tmp_p
     bwrap = shutil.which("bwrap")
     assert bwrap
     ran = subprocess.run(
-        [bwrap, "--dev-bind", "/", "/", "--size", str(2 << 20), "--tmpfs", str(small), "--", "sh", "-c", lines],
+        [bwrap, "--dev-bind", "/", "/", "--size", str(700 << 10), "--tmpfs", str(small), "--", "sh", "-c", lines],
         capture_output=True, text=True, env={**os.environ, "CODENAV_HOME": str(small)}, timeout=120,
     )  # fmt: skip
     assert "code 4\n" in ran.stdout, ran.stdout + ran.stderr
@@ -347,7 +333,7 @@ def test_an_index_that_nobody_may_write_still_answers(shapes: Path, codenav_home
 # Versions of the format ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [("index",), ("search", "area", "--on"), ("run", "Yes?", "--on")])
+@pytest.mark.parametrize("command", [("index",), ("run", "Yes?", "--on")])
 def test_an_index_of_an_older_format_is_built_anew_and_that_is_told_once(
     shapes: Path, codenav_home: Path, yes: str, command: tuple[str, ...]
 ) -> None:
