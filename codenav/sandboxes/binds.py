@@ -169,11 +169,11 @@ def stage(binds: Sequence[Bind]) -> tuple[list[Bind], list[str]]:
     for number, bind in enumerate(binds):
         # Where links lead, since that is what is looked at: nobody may be kept from the links themselves.
         source = os.path.realpath(bind.source)
-        if not as_nobody() or (_reachable(source) and _open_to_all(source)):
+        if not as_nobody() or (_reachable(source) and open_to_all(source)):
             staged.append(replace(bind, source=source))
             continue
         place = f"{STAGE}/{number}"
-        if _open_to_all(source) or bind.writable or not os.path.isdir(source):
+        if open_to_all(source) or bind.writable or not os.path.isdir(source):
             inner.append((source, place))
         else:
             folders.append(place)
@@ -206,7 +206,7 @@ def _reachable(path: str) -> bool:
     return all(os.stat(folder).st_mode & stat.S_IXOTH for folder in Path(path).parents)
 
 
-def _open_to_all(path: str) -> bool:
+def open_to_all(path: str) -> bool:
     """True if others may read a file, or read and enter a folder."""
     wanted = stat.S_IROTH | (stat.S_IXOTH if os.path.isdir(path) else 0)
     return os.stat(path).st_mode & wanted == wanted

@@ -24,7 +24,15 @@ from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
 from codenav.sandboxes.copies import CodeCopy
 from codenav.sandboxes.decoding import Malformed
-from codenav.sandboxes.docker_config import container_config, container_name, user, work_folder
+from codenav.sandboxes.docker_config import (
+    NO_PROGRAM,
+    PATH,
+    PYTHONS,
+    container_config,
+    container_name,
+    user,
+    work_folder,
+)
 from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
@@ -36,8 +44,8 @@ from codenav.sandboxes.sweeper import sweep_engine
 
 START_SECONDS = 30.0
 """Seconds from the start of the container to the first message from inside. It usually takes 0.1 s."""
-PYTHONS = ("python3", "python")
-"""Names of the interpreter. The first one that the image has is used."""
+SYSCTLS = ("sysctl", "/proc/sys/kernel/shm", "kernel.shm")
+"""Words of an engine that refuses kernel settings."""
 EVENT_SECONDS = 0.3
 """Seconds that the engine may need to learn that the kernel killed a process."""
 REMOVAL_SECONDS = 10.0
@@ -160,26 +168,6 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
     return LaunchedContainer(client, id, stream, config, spec.image, notice, binds.copies)
 
 
-class _Lacking(Exception):
-    """The engine or the image lacks something for which there is an alternative."""
-
-    def __init__(self, what: str, error: Any) -> None:
-        super().__init__(what)
-        self.what, self.error = what, error
-
-
-def _lacking(error: Any, *, started: bool) -> _Lacking | None:
-    """Return what an engine has refused if there is an alternative, else None."""
-    said = str(error)
-    if "sysctl" in said or "/proc/sys/kernel/shm" in said or "kernel.shm" in said:
-        return _Lacking("sysctls", error)
-    if not started:
-        return _Lacking("mount options", error) if "invalid mount option" in said else None
-    if any(words in said for words in ("executable file not found", "no such file")):
-        return _Lacking("Python", error)
-    return None
-
-
 def _engine(spec: SandboxSpec) -> tuple[str, str]:
     return docker_engine.host(), spec.runtime
 
@@ -191,8 +179,10 @@ def _any_started(
 
     Returns its id, its stream, its work folder and a notice.
     """
+    from docker.errors import APIError
+
     pythons, plain, engine = list(PYTHONS), False, _engine(spec)
-    while True:
+    while pythons:
         work = work_folder("" if plain else who, shown)
         body = container_config(
             spec,
@@ -205,50 +195,41 @@ def _any_started(
             plain=plain,
             sysctls=engine not in _without_sysctls,
         )
-        try:
-            id, stream, notice = _started(client, body, spec)
-            return id, stream, work, notice
-        except _Lacking as lacking:
-            if lacking.what == "mount options" and not plain:
-                plain = True
-            elif lacking.what == "sysctls" and engine not in _without_sysctls:
-                _without_sysctls.add(engine)
-            elif lacking.what != "Python":
-                raise _refused(lacking.error, spec.image) from lacking.error
-            elif len(pythons) > 1:
-                del pythons[0]
-            else:
-                raise SandboxUnavailable(
-                    f"the image {spec.image} has no Python",
-                    hint="name another with --image, or codenav sandbox build --base python:3.12-slim --on SOURCE",
-                ) from None
+        with _unavailable():
+            try:
+                id, stream, notice = _started(client, body, spec)
+                return id, stream, work, notice
+            except APIError as error:
+                why, started = str(error), str(error.response.url).endswith("/start")
+                if engine not in _without_sysctls and any(word in why for word in SYSCTLS):
+                    _without_sysctls.add(engine)
+                elif not started and not plain and "invalid mount option" in why:
+                    plain = True
+                elif started and any(words in why for words in NO_PROGRAM):
+                    del pythons[0]
+                else:
+                    raise _refused(error, spec.image) from error
+    raise SandboxUnavailable(
+        f"the image {spec.image} has no Python",
+        hint="name another with --image, or codenav sandbox build --base python:3.12-slim --on SOURCE",
+    )
 
 
 def _started(client: Any, body: Mapping[str, Any], spec: SandboxSpec) -> tuple[str, AttachedStream, str]:
     """Create, attach and start a container. Return its id, its stream and a notice of the engine's warnings."""
-    from docker.errors import APIError
-
-    name = spec.image
-    with _unavailable():
+    made = client.create_container_from_config(body, container_name())
+    id = str(made["Id"])
+    try:
+        _check_given(client, id, spec)
+        stream = AttachedStream(client.attach_socket(id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
         try:
-            made = client.create_container_from_config(body, container_name())
-        except APIError as error:
-            raise _lacking(error, started=False) or _refused(error, name) from error
-        id = str(made["Id"])
-        try:
-            _check_given(client, id, spec)
-            stream = AttachedStream(client.attach_socket(id, {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}))
-            try:
-                client.start(id)
-            except BaseException:
-                stream.close()
-                raise
-        except APIError as error:
-            remove(client, id, patience=0.0)
-            raise _lacking(error, started=True) or _refused(error, name) from error
+            client.start(id)
         except BaseException:
-            remove(client, id, patience=0.0)
+            stream.close()
             raise
+    except BaseException:
+        remove(client, id, patience=0.0)
+        raise
     return id, stream, _notice(made.get("Warnings") or ())
 
 
@@ -302,8 +283,7 @@ def _send_guest(stream: AttachedStream, image: str) -> Hello:
 
 def _environment(spec: SandboxSpec, entries: Sequence[str], imported: Sequence[Path]) -> dict[str, str]:
     """Return `os.environ` for the code, from the image's own."""
-    own = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-    own |= dict(entry.partition("=")[::2] for entry in entries)
+    own = {"PATH": PATH, **dict(entry.partition("=")[::2] for entry in entries)}
     paths = [*import_folders(imported), *filter(None, own.get("PYTHONPATH", "").split(os.pathsep))]
     return composed(own, spec, home="/tmp", imports=paths)
 

@@ -6,21 +6,25 @@ import mmap
 import os
 import secrets
 import shlex
-import stat
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import SandboxSpec
-from codenav.sandboxes.binds import Bind
+from codenav.sandboxes.binds import Bind, open_to_all
 from codenav.sandboxes.cgroups import BESIDE_BYTES, BESIDE_PROCESSES
 from codenav.sandboxes.guest_environment import WORK_FOLDERS, folder_sizes
 from codenav.sandboxes.launch import GUEST_ENVIRONMENT
 from codenav.sandboxes.places import within
 
 UID = 1000
-"""User id of the code if the image names no user of its own."""
+"""User id of the code if the image names no user of its own, and of pip in a build. Neither is root."""
+PYTHONS = ("python3", "python")
+"""Names of the interpreter. The first one that the image has is used."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The search path of an image that names none."""
+NO_PROGRAM = ("executable file not found", "no such file")
+"""Words of an engine that does not find the program in the image."""
 INODES = 100_000
 """Most files in the work folder, and in /tmp."""
 CPU_PERIOD = 100_000
@@ -122,19 +126,13 @@ def user(image: Mapping[str, Any], shown: Sequence[Bind]) -> str:
     if own and shown:
         return f"{own}:{os.getegid()}"
     for bind in shown:
-        if _closed(Path(bind.source)):
+        if os.path.exists(bind.source) and not open_to_all(bind.source):
             raise SandboxUnavailable(
                 f"{bind.target} is closed to other users, and the code does not run as root",
                 hint=f"chmod o+rx {shlex.quote(bind.target)}",
             )
     named = str((image.get("Config") or {}).get("User") or "")
     return named if named.partition(":")[0] not in ("", "0", "root") else f"{UID}:{UID}"
-
-
-def _closed(path: Path) -> bool:
-    """True if this process is root and only root may read the path. Other users run the code as themselves."""
-    wanted = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
-    return os.geteuid() == 0 and path.exists() and path.stat().st_mode & wanted != wanted
 
 
 def _tmpfs(size: int, owner: str, plain: bool) -> str:

@@ -54,15 +54,15 @@ def test_a_large_file_is_never_held(named, tmp_path):
     pid = box.record.owner.pid
     large, back = tmp_path / "large", tmp_path / "back"
     with large.open("wb") as file:
-        for number in range(200):
+        for number in range(96):
             file.write(bytes([number]) * (1 << 20))
     # Whoever holds it all is out of memory.
-    space = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + (64 << 20)
+    space = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize() + (32 << 20)
     resource.prlimit(pid, resource.RLIMIT_AS, (space, space))
     script = f"""
         import resource, sys
         from codenav.sandboxes.daemon.client import connect
-        held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {64 << 20}
+        held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {32 << 20}
         resource.setrlimit(resource.RLIMIT_AS, (held, held))
         with connect({box.record.name!r}) as box:
             with open({str(large)!r}, "rb") as file:

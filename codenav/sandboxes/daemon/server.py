@@ -3,7 +3,7 @@
 Run as `python -m codenav.sandboxes.daemon.server`.
 
 It reports on standard output that the sandbox runs, or why not, and then detaches from its starter. From then on it
-serves clients of the same user on its socket until it is stopped or reaches the idle limit.
+serves clients on its socket, which only its user can reach, until it is stopped or reaches the idle limit.
 """
 
 from __future__ import annotations
@@ -293,37 +293,29 @@ def main(open_tools: OpenTools | None = None) -> None:
         message, pickled = said.receive()
     except ConnectionClosed:
         return
+    tools = None
     try:
-        record = places.claim(message["name"], created=steps.now(), idle_seconds=message["idle_seconds"])
+        with contextlib.ExitStack() as undoing:
+            record = places.claim(message["name"], created=steps.now(), idle_seconds=message["idle_seconds"])
+            undoing.callback(places.remove, record.name)
+            spec = _with_work_dir(pickle.loads(pickled), record)
+            if open_tools and message.get("tools"):
+                tools = open_tools(message["tools"])
+                undoing.callback(tools.close)
+            sandbox: Sandbox = start(message["backend"], spec, calls=tools.handler if tools else None)
+            undoing.callback(sandbox.close)
+            record = replace(record, info=sandbox.info, work_dir=str(spec.work_dir))
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            with places.socket_address(record.name) as address:
+                listener.bind(address)
+            listener.listen(64)
+            record.write()
+            _let_go(places.folder_of(record.name))
+            said.send({"ok": True, "name": record.name})
+            undoing.pop_all()
     except CodeNavError as error:
         said.send({"error": error_to_dict(error)})
         return
-    tools = None
-    try:
-        spec = _with_work_dir(pickle.loads(pickled), record)
-        tools = open_tools(message["tools"]) if open_tools and message.get("tools") else None
-        sandbox: Sandbox = start(message["backend"], spec, calls=tools.handler if tools else None)
-    except BaseException as error:
-        if tools is not None:
-            tools.close()
-        places.remove(record.name)
-        if not isinstance(error, CodeNavError):
-            raise
-        said.send({"error": error_to_dict(error)})
-        return
-    try:
-        record = replace(record, info=sandbox.info, work_dir=str(spec.work_dir))
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with places.socket_address(record.name) as address:
-            listener.bind(address)
-        listener.listen(64)
-        record.write()
-        _let_go(places.folder_of(record.name))
-        said.send({"ok": True, "name": record.name})
-    except BaseException:
-        sandbox.close()
-        places.remove(record.name)
-        raise
     said.close()
     secrets = {**spec.env, **(tools.secrets if tools else {})}
     Host(record, MaskedSandbox(sandbox, secrets) if secrets else sandbox, secrets, end, tools).serve(listener)

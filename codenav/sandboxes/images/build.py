@@ -24,9 +24,10 @@ from codenav.core.system import docker_engine
 from codenav.core.system.docker_engine import engine_says
 from codenav.core.system.interpreter import OLDEST
 from codenav.core.system.locks import held
+from codenav.sandboxes.docker_config import PATH, UID
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL
 from codenav.sandboxes.images.code import CODE, Packed, record
-from codenav.sandboxes.images.containers import UID, NoPython, Probe, TaskFailed, Workshop, uploaded
+from codenav.sandboxes.images.containers import NoPython, Probe, TaskFailed, Workshop, uploaded
 from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.pip_settings import PipSettings
 from codenav.sandboxes.images.recipe import BuiltImage, Recipe
@@ -47,7 +48,6 @@ LEAST_SECRET = 6
 """Fewest characters of a variable that is masked in pip's output: shorter ones are versions and flags."""
 RECIPE = 1
 """Version of the build rules. It increases when the same recipe yields a different image."""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PTH = "codenav-code.pth"
 
 _APT = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?(=[A-Za-z0-9.+:~-]+)?")
@@ -127,25 +127,21 @@ class _Build:
 
         name = self.recipe.base
         with engine_says():
-            for attempt in (1, 2):
-                try:
-                    found: Mapping[str, Any] = self.client.inspect_image(name)
-                    return found
-                except ImageNotFound:
-                    if attempt == 2:
-                        raise
-                except APIError as error:
-                    raise UsageError(f"{name!r} is not the name of an image", hint="--base python:3.12-slim") from error
+            try:
+                with contextlib.suppress(ImageNotFound):
+                    return dict(self.client.inspect_image(name))
                 self.tell(f"Fetching {name}")
                 hint = "check its name and the network, or name another one with --base"
                 docker_engine.fetch(self.client, name, hint=hint)
-        raise AssertionError
+                return dict(self.client.inspect_image(name))
+            except APIError as error:
+                raise UsageError(f"{name!r} is not the name of an image", hint="--base python:3.12-slim") from error
 
     def _made(self, base: Mapping[str, Any], system: str, environment: str, content: str) -> str:
         first = base["Id"]
         if self.recipe.apt:
             first = self._kept(system, rebuild=self.rebuild) or self._with_packages(first, system)
-        path = next((one[5:] for one in base["Config"].get("Env") or () if one.startswith("PATH=")), _PATH)
+        path = next((one[5:] for one in base["Config"].get("Env") or () if one.startswith("PATH=")), PATH)
         config: dict[str, Any] = {"Env": [f"PATH={ENVIRONMENT}/bin:{path}"]}
         second = self._kept(environment, rebuild=self.rebuild) or self._with_requirements(first, environment, config)
         self.tell("Copying the code in")

@@ -15,15 +15,10 @@ from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.docker_engine import engine_says, read_file
+from codenav.sandboxes.docker_config import NO_PROGRAM, PYTHONS, UID
 from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.tars import END, header, padded
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
-
-UID = 1000
-"""User id of pip in a build, and of the code in a sandbox of the image. Neither is root."""
-
-PYTHONS = ("python3", "python")
-"""Names of the interpreter. The first one that an image has is used."""
 
 # Python 2 can run it too, and so report its version.
 _PROBE = """
@@ -161,7 +156,7 @@ class Workshop:
                 try:
                     self._client.start(id)
                 except APIError as error:
-                    if any(words in str(error) for words in ("executable file", "no such file")):
+                    if any(words in str(error) for words in NO_PROGRAM):
                         raise NoPython from error
                     raise
                 status = self._client.wait(id, timeout=None)
