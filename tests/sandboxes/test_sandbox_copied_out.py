@@ -70,10 +70,10 @@ def test_what_finds_no_room_is_told_once_and_comes_once_there_is_some(small_disk
     assert names == [f"{number:02}" for number in range(20)][: len(names)]
 
 
-def test_what_fails_is_tried_again_and_at_the_latest_when_the_sandbox_is_closed(fresh, tmp_path):
+def test_what_fails_is_tried_again_and_at_the_latest_when_the_sandbox_is_closed(contained, tmp_path):
     (tmp_path / "a").write_text("in the way of a folder")
     (tmp_path / "b").mkdir()
-    sandbox = fresh(work_dir=tmp_path)
+    sandbox = contained(work_dir=tmp_path)
     code = "import os\nos.remove('a'); os.mkdir('a')\nfor name in ('a/file', 'b', 'c'): open(name, 'w').write('x')"
     execution = sandbox.run(code)
     assert execution.files == ["b.codenav-1", "c"]
@@ -100,16 +100,16 @@ def test_what_is_left_at_the_end_is_named_and_code_is_not_copied_out_silently(co
     assert not (tmp_path / "d").exists()
 
 
-def test_a_file_that_changes_in_place_with_its_old_time_comes_out(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path)
+def test_a_file_that_changes_in_place_with_its_old_time_comes_out(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path)
     sandbox.run("import os\nopen('f', 'w').write('old')\nbefore = os.stat('f')")
     code = "open('f', 'w').write('new')\nos.utime('f', ns=(before.st_atime_ns, before.st_mtime_ns));"
     assert sandbox.run(code).files == ["f"]
     assert (tmp_path / "f").read_text() == "new"
 
 
-def test_what_is_written_through_memory_comes_out_too(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path)
+def test_what_is_written_through_memory_comes_out_too(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path)
     sandbox.run("import mmap\nwith open('f', 'wb') as file: file.write(bytes(8192))")
     assert sandbox.run("file = open('f', 'r+b'); held = mmap.mmap(file.fileno(), 0); held[0] = 65").files == ["f"]
     assert sandbox.run("held[1] = 66").files == ["f"]
@@ -146,21 +146,21 @@ def test_executable_bits_go_both_ways_and_no_others(fresh, tmp_path):
 # The folder itself
 
 
-def test_a_work_folder_that_the_code_can_write_to_is_refused(fresh, tmp_path):
+def test_a_work_folder_that_the_code_can_write_to_is_refused(contained, tmp_path):
     (tmp_path / "shared" / "out").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "shared" / "out")
     for work, live in (("shared/out", "shared"), ("shared", "shared"), ("link", "shared"), ("shared", "shared/out")):
         with pytest.raises(UsageError, match="which the code can write to, lie in each other"):
-            fresh(work_dir=tmp_path / work, mounts=[Mount(tmp_path / live, writable=True)])
+            contained(work_dir=tmp_path / work, mounts=[Mount(tmp_path / live, writable=True)])
     read_only = [Mount(tmp_path / "shared")]
-    assert fresh(work_dir=tmp_path / "shared" / "out", mounts=read_only).run("1").ok
+    assert contained(work_dir=tmp_path / "shared" / "out", mounts=read_only).run("1").ok
 
 
-def test_a_folder_that_is_moved_still_gets_the_files(fresh, tmp_path):
+def test_a_folder_that_is_moved_still_gets_the_files(contained, tmp_path):
     work, victim = tmp_path / "work", tmp_path / "victim"
     work.mkdir()
     victim.mkdir()
-    sandbox = fresh(work_dir=work)
+    sandbox = contained(work_dir=work)
     work.rename(tmp_path / "moved")
     work.symlink_to(victim)
     assert sandbox.run("open('f', 'w').close(); open('.codenav-00ff.part', 'w').close()").files == ["f"]
@@ -168,7 +168,7 @@ def test_a_folder_that_is_moved_still_gets_the_files(fresh, tmp_path):
     assert os.listdir(victim) == []
     with pytest.raises(UsageError, match="belongs to version control"):
         (tmp_path / ".git" / "hooks").mkdir(parents=True)
-        fresh(work_dir=tmp_path / ".git" / "hooks")
+        contained(work_dir=tmp_path / ".git" / "hooks")
 
 
 def test_a_replay_begins_with_the_same_files(contained, tmp_path):

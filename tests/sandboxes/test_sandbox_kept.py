@@ -56,9 +56,9 @@ def shared(backend, basis, tmp_path_factory):
         yield sandbox, work
 
 
-def test_what_both_have_changed_stays_and_the_codes_version_lands_beside_it_and_is_told_once(fresh, tmp_path):
+def test_what_both_have_changed_stays_and_the_codes_version_lands_beside_it_and_is_told_once(contained, tmp_path):
     (tmp_path / "report.csv").write_text("copied in")
-    sandbox = fresh(work_dir=tmp_path)
+    sandbox = contained(work_dir=tmp_path)
     (tmp_path / "report.csv").write_text("edited")
     for text, beside, told in (
         ("first", {"report.codenav-1.csv": "first"}, "report.codenav-1.csv"),
@@ -114,12 +114,12 @@ def test_whatever_has_the_name_on_the_host_is_kept(fresh, tmp_path):
     assert [name for name in os.listdir(work) if name.endswith(".part")] == []
 
 
-def test_a_sandbox_that_is_started_again_begins_with_the_files_as_they_are_then(fresh, tmp_path):
+def test_a_sandbox_that_is_started_again_begins_with_the_files_as_they_are_then(contained, tmp_path):
     (tmp_path / "a").write_text("copied in")
-    sandbox = fresh(work_dir=tmp_path)
+    sandbox = contained(work_dir=tmp_path)
     (tmp_path / "a").write_text("edited")
     sandbox.run(WRITE.format("a", "by the code"))
-    again = fresh(work_dir=tmp_path)
+    again = contained(work_dir=tmp_path)
     assert again.run("open('a').read(), open('a.codenav-1').read()").stdout == "('edited', 'by the code')\n"
     assert again.run(WRITE.format("a", "again")).files == ["a"]
     # To the first one that is a change of the host's.

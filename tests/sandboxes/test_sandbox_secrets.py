@@ -188,9 +188,8 @@ def test_no_code_base_shows_a_secret_now_or_later(fresh, base, tmp_path):
     assert "Errno" in box.run(f"open({str(base / 'module.py')!r}, 'a')").error.message
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
-def test_a_mount_with_a_secret_is_a_copy_without_it_and_not_writable(fresh, base, tmp_path):
-    box = fresh(mounts=[Mount(base)])
+def test_a_mount_with_a_secret_is_a_copy_without_it_and_not_writable(contained, base, tmp_path):
+    box = contained(mounts=[Mount(base)])
     assert leaks(box, base) == "[]"
     assert box.run(f"open('{base}/data/table.csv').read()").stdout == "'1,2\\n'\n"
     assert "holds secrets" in box.info.notice
@@ -198,12 +197,12 @@ def test_a_mount_with_a_secret_is_a_copy_without_it_and_not_writable(fresh, base
     (base / ".env").write_text(CANARY)
     assert leaks(box, base) == "[]"
     with pytest.raises(UsageError, match="is a secret") as caught:
-        fresh(mounts=[Mount(base, writable=True)])
+        contained(mounts=[Mount(base, writable=True)])
     assert "read-only" in caught.value.hint
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / ".env").write_text(CANARY)
     with pytest.raises(UsageError, match="is a secret"):
-        fresh(mounts=[Mount(base / "data", writable=True, source=tmp_path / "copy")])
+        contained(mounts=[Mount(base / "data", writable=True, source=tmp_path / "copy")])
 
 
 def places(tmp_path, monkeypatch):
@@ -369,23 +368,21 @@ def test_what_no_sandbox_shows_is_not_found_by_a_search(judged, monkeypatch, tmp
         assert {skip.path for skip in index.stats().skipped} >= {"keys/deploy.txt", "keys/age.txt"}
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
-def test_secrets_by_content_are_told_and_shown_by_a_mount(fresh, judged):
+def test_secrets_by_content_are_told_and_shown_by_a_mount(contained, judged):
     look = f"import os; print(sorted(os.listdir({str(judged / 'keys')!r})))"
-    box = fresh(import_paths=[judged])
+    box = contained(import_paths=[judged])
     assert f"left out of {judged}, as secrets: conf/0.toml" in box.info.notice
     assert f"--mount {judged}" in box.info.notice
     assert box.run(look).stdout == "[]\n"
-    box = fresh(import_paths=[judged], mounts=[Mount(judged / "keys")])
+    box = contained(import_paths=[judged], mounts=[Mount(judged / "keys")])
     assert "deploy_key" in box.run(look).stdout
     assert "conf/0.toml" in box.info.notice
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "docker"], indirect=True)
-def test_secrets_by_content_stay_out_of_the_work_folder(fresh, judged):
+def test_secrets_by_content_stay_out_of_the_work_folder(contained, judged):
     for name in os.listdir(judged / "conf"):
         (judged / "conf" / name).unlink()
-    box = fresh(work_dir=judged)
+    box = contained(work_dir=judged)
     assert "secrets.yaml" in box.info.notice
     shown = "import os; print(os.path.exists('secrets.yaml'), os.path.exists('keys.py')); "
     done = box.run(shown + "open('secrets.yaml', 'w').write('a: 1')")

@@ -35,15 +35,15 @@ def test_files_go_in_and_changed_ones_come_out(fresh, tmp_path):
     assert (tmp_path / "big.bin").read_bytes() == b"0123456789" * 1_000_000
 
 
-def test_the_host_folder_keeps_what_the_code_deletes(fresh, tmp_path):
+def test_the_host_folder_keeps_what_the_code_deletes(contained, tmp_path):
     (tmp_path / "precious").write_text("x")
-    sandbox = fresh(work_dir=tmp_path)
+    sandbox = contained(work_dir=tmp_path)
     assert sandbox.run("import os; os.remove('precious'); os.listdir('.')").stdout == "[]\n"
     assert (tmp_path / "precious").read_text() == "x"
 
 
-def test_without_copy_out_the_host_folder_is_only_read(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path, copy_out=False)
+def test_without_copy_out_the_host_folder_is_only_read(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path, copy_out=False)
     assert sandbox.run("open('new', 'w').write('x')").files == []
     assert list(tmp_path.iterdir()) == []
 
@@ -82,14 +82,14 @@ def test_links_pipes_and_strange_names_stay_inside(fresh, tmp_path):
     assert sandbox.run("1").stderr == ""
 
 
-def test_links_on_the_host_are_not_followed_either_way(fresh, tmp_path):
+def test_links_on_the_host_are_not_followed_either_way(contained, tmp_path):
     work, outside = tmp_path / "work", tmp_path / "outside"
     work.mkdir()
     outside.mkdir()
     (outside / "secret").write_text("secret")
     (work / "file").symlink_to(outside / "secret")
     (work / "folder").symlink_to(outside)
-    sandbox = fresh(work_dir=work)
+    sandbox = contained(work_dir=work)
     assert sandbox.run("import os\nos.listdir('.')").stdout == "[]\n"
     execution = sandbox.run("open('file', 'w').write('x'); os.mkdir('folder'); open('folder/new', 'w').write('x');")
     assert execution.files == ["file.codenav-1"]
@@ -98,8 +98,8 @@ def test_links_on_the_host_are_not_followed_either_way(fresh, tmp_path):
     assert [entry.name for entry in outside.iterdir()] == ["secret"]
 
 
-def test_modes_and_sparse_giants_do_not_come_out(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path, resources=Resources(file_bytes=2 * MIB))
+def test_modes_and_sparse_giants_do_not_come_out(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path, resources=Resources(file_bytes=2 * MIB))
     execution = sandbox.run("import os\nopen('tool', 'w').write('x')\nos.chmod('tool', 0o6777)")
     assert execution.files == ["tool"]
     assert (tmp_path / "tool").stat().st_mode & 0o7777 == 0o755
@@ -108,12 +108,12 @@ def test_modes_and_sparse_giants_do_not_come_out(fresh, tmp_path):
     assert (tmp_path / "sparse").read_bytes() == b""
 
 
-def test_a_folder_that_does_not_fit_is_refused_at_the_start(fresh, tmp_path):
+def test_a_folder_that_does_not_fit_is_refused_at_the_start(contained, tmp_path):
     (tmp_path / "large").write_bytes(b"x" * (2 * MIB))
     with pytest.raises(UsageError, match="more than the 1 MiB"):
-        fresh(work_dir=tmp_path, resources=Resources(work_bytes=MIB))
+        contained(work_dir=tmp_path, resources=Resources(work_bytes=MIB))
     with pytest.raises(UsageError, match="no such work folder"):
-        fresh(work_dir=tmp_path / "missing")
+        contained(work_dir=tmp_path / "missing")
 
 
 def test_files_belong_to_the_owner_of_the_folder(fresh, tmp_path):
@@ -134,10 +134,10 @@ def test_a_file_that_others_may_not_read_goes_in_and_stays_closed(fresh, tmp_pat
     assert (tmp_path / "private").stat().st_mode & 0o7777 == 0o600
 
 
-def test_a_host_folder_that_vanishes_is_told(fresh, tmp_path):
+def test_a_host_folder_that_vanishes_is_told(contained, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
-    sandbox = fresh(work_dir=work)
+    sandbox = contained(work_dir=work)
     work.rmdir()
     execution = sandbox.run("open('f', 'w').write('x');")
     assert (execution.outcome, execution.files) == (Outcome.OK, [])
@@ -184,16 +184,16 @@ def test_a_name_that_the_file_system_cannot_hold_is_refused():
     assert "cannot be written on this system" in done.stdout
 
 
-def test_copying_out_has_its_own_time(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=60))
+def test_copying_out_has_its_own_time(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path, resources=Resources(copy_seconds=60))
     execution = sandbox.run("kept = 1\nwith open('big', 'wb') as file: file.truncate(240 << 20)", timeout=0.3)
     assert (execution.outcome, execution.files, execution.stderr) == (Outcome.OK, ["big"], "")
     assert (tmp_path / "big").stat().st_size == 240 << 20
     assert sandbox.run("kept").stdout == "1\n"
 
 
-def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=0.0))
+def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path, resources=Resources(copy_seconds=0.0))
     execution = sandbox.run("kept = 1\nopen('file', 'w').write('x');")
     assert (execution.outcome, execution.files, execution.notice) == (Outcome.OK, [], "")
     assert execution.stderr.startswith("[not copied out] ")
@@ -205,8 +205,8 @@ def test_what_is_too_large_for_that_time_costs_nothing_else_and_is_told(fresh, t
     assert "it takes too long" in sandbox.uncopied[0]
 
 
-def test_what_was_late_comes_with_the_next_steps(fresh, tmp_path):
-    sandbox = fresh(work_dir=tmp_path, resources=Resources(copy_seconds=0.25))
+def test_what_was_late_comes_with_the_next_steps(contained, tmp_path):
+    sandbox = contained(work_dir=tmp_path, resources=Resources(copy_seconds=0.25))
     names = [f"{number:03}" for number in range(60)]
     code = f"kept = 1\nfor name in {names}:\n    with open(name, 'wb') as file: file.truncate(2 << 20)"
     execution = sandbox.run(code)
