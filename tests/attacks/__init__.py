@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from codenav.sandboxes.conformance.case import Case
-from codenav.sandboxes.conformance.lab import Lab
+from codenav.sandboxes.conformance.lab import Case, Lab
 
 ATTACKS: dict[str, Case] = {}
 """Every attack by its id, which is none of `CASES`."""

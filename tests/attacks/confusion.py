@@ -9,8 +9,7 @@ import textwrap
 from attacks import ATTACKS, case, renew, resident
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.case import Case, Check, Step
-from codenav.sandboxes.conformance.lab import Broken, Lab, ending, ensure, expect
+from codenav.sandboxes.conformance.lab import Broken, Case, Check, Lab, Step, ending, ensure, expect
 
 HOST_BYTES = 96 << 20
 """Maximum bytes of the host's memory that a flood from inside may take: one frame of the largest size, and its text."""

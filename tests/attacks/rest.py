@@ -16,9 +16,8 @@ from attacks.confusion import next_is_true
 from codenav.core.errors import NotFound
 from codenav.core.execution import Outcome
 from codenav.core.protocols import Sandbox
-from codenav.sandboxes.conformance.case import Case, Step
-from codenav.sandboxes.conformance.case_secrets import BOTH, GIVEN
-from codenav.sandboxes.conformance.lab import Lab, Late, ensure, expect
+from codenav.sandboxes.conformance.case_files import BOTH, GIVEN
+from codenav.sandboxes.conformance.lab import Case, Lab, Late, Step, ensure, expect
 from codenav.sandboxes.conformance.witness import namespace_of, processes_of
 
 RACES = 2_000

@@ -13,9 +13,9 @@ from codenav.cli.sandbox_build import contents
 from codenav.core.errors import NotFound, UsageError
 from codenav.sandboxes.images import CodeBase, Recipe
 from codenav.sandboxes.images.code import Packed, record, unchanged
+from codenav.sandboxes.images.containers import END
 from codenav.sandboxes.images.pip_settings import PipSettings
 from codenav.sandboxes.images.requirements import Requirements, stated_requirements
-from codenav.sandboxes.images.tars import END
 
 
 @pytest.fixture

@@ -12,22 +12,20 @@ from pathlib import Path
 from codenav.core.errors import CodeNavError
 from codenav.core.execution import SandboxSpec
 from codenav.core.protocols import CallHandler, Sandbox
-from codenav.sandboxes.conformance.case import Case
 from codenav.sandboxes.conformance.case_files import CASES as FILES
+from codenav.sandboxes.conformance.case_files import HOST_NAME, HOST_VALUE
 from codenav.sandboxes.conformance.case_network import CASES as NETWORK
 from codenav.sandboxes.conformance.case_processes import CASES as PROCESSES
 from codenav.sandboxes.conformance.case_resources import CASES as RESOURCES
-from codenav.sandboxes.conformance.case_secrets import CASES as SECRETS
-from codenav.sandboxes.conformance.case_secrets import HOST_NAME, HOST_VALUE
 from codenav.sandboxes.conformance.contract import CONTRACT
-from codenav.sandboxes.conformance.lab import Broken, Lab, Late, Open
+from codenav.sandboxes.conformance.lab import Broken, Case, Lab, Late, Open
 from codenav.sandboxes.conformance.probes import PROBES
 from codenav.sandboxes.conformance.witness import Canaries, Remains, namespace_of, planted
 from codenav.sandboxes.owned_resources import OwnedFolder
 
 __all__ = ["CASES", "CONTRACT", "PROBES", "CheckRow", "run_checks", "run_contract", "run_corpus", "run_probes"]
 
-CASES = {each.id: each for each in (*FILES, *NETWORK, *PROCESSES, *RESOURCES, *SECRETS)}
+CASES = {each.id: each for each in (*FILES, *NETWORK, *PROCESSES, *RESOURCES)}
 """The attacks whose outcome depends on the machine, by their ids. The tests of codenav run more of them."""
 ATTEMPTS = 3
 """Attempts at a check that came too late: on a loaded machine that is no fault of the sandbox, unless it recurs."""

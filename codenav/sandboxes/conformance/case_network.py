@@ -7,8 +7,7 @@ import functools
 import os
 import socket
 
-from codenav.sandboxes.conformance.case import Case, Refused, Step
-from codenav.sandboxes.conformance.lab import Broken, Lab, ensure, expect
+from codenav.sandboxes.conformance.lab import Broken, Case, Lab, Refused, Step, ensure, expect
 
 UNREACHABLE = ("ENETUNREACH", "EHOSTUNREACH", "EPERM", "EACCES", "ENETDOWN", "EADDRNOTAVAIL", "EAFNOSUPPORT")
 NO_SOCKET = ("EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EINVAL")

@@ -7,8 +7,7 @@ import subprocess
 from collections.abc import Iterable
 
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.case import Case, Refused, Step
-from codenav.sandboxes.conformance.lab import SMALL, SPARE_PROCESSES, Lab, ensure, expect
+from codenav.sandboxes.conformance.lab import SMALL, SPARE_PROCESSES, Case, Lab, Refused, Step, ensure, expect
 from codenav.sandboxes.conformance.probes import FORKS
 
 LIBC = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.case import Case, Check, Refused, Step
 from codenav.sandboxes.conformance.case_processes import LIBC, system_calls
-from codenav.sandboxes.conformance.lab import SMALL, Lab, ensure, expect
+from codenav.sandboxes.conformance.lab import SMALL, Case, Check, Lab, Refused, Step, ensure, expect
 
 
 def out_of_memory(*codes: str) -> list[Check]:

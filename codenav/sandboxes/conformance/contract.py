@@ -9,8 +9,7 @@ from typing import Any
 
 from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.core.execution import MIB, Outcome, Resources
-from codenav.sandboxes.conformance.case import Case, Check, Step
-from codenav.sandboxes.conformance.lab import Broken, Lab, ending, ensure, expect
+from codenav.sandboxes.conformance.lab import Broken, Case, Check, Lab, Step, ending, ensure, expect
 
 ERROR, CRASHED, TIMEOUT = Outcome.ERROR, Outcome.CRASHED, Outcome.TIMEOUT
 KEPT = ("state kept", "state rebuilt")

@@ -6,8 +6,7 @@ import os
 import socket
 from pathlib import Path
 
-from codenav.sandboxes.conformance.case import Case, Step
-from codenav.sandboxes.conformance.lab import SPARE_PROCESSES, Lab, ensure, expect
+from codenav.sandboxes.conformance.lab import SPARE_PROCESSES, Case, Lab, Step, ensure, expect
 
 
 def _pid_namespace(lab: Lab) -> None:

@@ -27,12 +27,11 @@ from codenav.core.system.locks import held
 from codenav.sandboxes.docker_config import PATH, UID
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL
 from codenav.sandboxes.images.code import CODE, Packed, record
-from codenav.sandboxes.images.containers import NoPython, Probe, TaskFailed, Workshop, uploaded
+from codenav.sandboxes.images.containers import END, NoPython, Probe, TaskFailed, Workshop, folders_to, uploaded
 from codenav.sandboxes.images.inside import BUILD
 from codenav.sandboxes.images.pip_settings import PipSettings
 from codenav.sandboxes.images.recipe import BuiltImage, Recipe
 from codenav.sandboxes.images.requirements import Requirements
-from codenav.sandboxes.images.tars import END, folders_to
 from codenav.sandboxes.owned_resources import KIND_LABEL
 
 CONTENT_LABEL = "codenav.content"

@@ -15,7 +15,7 @@ from typing import Any
 from codenav.core.errors import UsageError
 from codenav.sandboxes.code_copy import dockerignored
 from codenav.sandboxes.copies import CodeCopy, copied, stamp
-from codenav.sandboxes.images.tars import folders_to, header, padded
+from codenav.sandboxes.images.containers import folders_to, header, padded
 from codenav.sandboxes.places import within
 
 CODE = "/opt/codenav/code"

@@ -1,4 +1,4 @@
-"""Temporary containers of a build, and images made from them."""
+"""Temporary containers of a build, images made from them, and tars that tell nothing of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.docker_engine import engine_says, read_file
 from codenav.sandboxes.docker_config import NO_PROGRAM, PYTHONS, UID
 from codenav.sandboxes.images.inside import BUILD
-from codenav.sandboxes.images.tars import END, header, padded
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, labels
 
 # Python 2 can run it too, and so report its version.
@@ -39,6 +38,12 @@ answer = {
 with open("FOLDER/result.json", "w") as file:
     json.dump(answer, file)
 """.replace("FOLDER", BUILD)
+
+
+EPOCH = 315_532_800
+"""1980-01-01, the time of every file that a build writes: the earliest that a zip file, and so a wheel, can hold."""
+END = b"\0" * (2 * tarfile.BLOCKSIZE)
+"""The end of a tar."""
 
 
 class TaskFailed(Exception):
@@ -219,3 +224,24 @@ def _file(name: str, data: bytes) -> list[bytes]:
 
 def _in_build(name: str) -> str:
     return f"{os.path.basename(BUILD)}/{name}"
+
+
+def header(path: str, *, kind: bytes, executable: bool = False, size: int = 0, target: str = "", uid: int = 0) -> bytes:
+    """Return the header block of a file in a tar, without any trace of this machine."""
+    info = tarfile.TarInfo(path)
+    info.type, info.size, info.linkname, info.mtime = kind, size, target, EPOCH
+    info.mode = 0o755 if executable or kind == tarfile.DIRTYPE else 0o777 if kind == tarfile.SYMTYPE else 0o644
+    info.uid = info.gid = uid
+    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+def padded(data: bytes) -> bytes:
+    """Return data padded to whole blocks, to follow a header."""
+    return data + b"\0" * (-len(data) % tarfile.BLOCKSIZE)
+
+
+def folders_to(place: str, *, uid: int = 0) -> Iterator[bytes]:
+    """Yield the headers of a folder and its parents. All but the topmost belong to `uid`."""
+    parts = place.strip("/").split("/")
+    for number in range(len(parts)):
+        yield header("/".join(parts[: number + 1]), kind=tarfile.DIRTYPE, uid=uid if number else 0)
