@@ -52,7 +52,8 @@ from evals_task import Shop, plays
 import codenav.evals
 out = pathlib.Path(sys.argv[2])
 codenav.evals.run(
-    Shop(int(sys.argv[3])), out=out, model=plays(), jobs=2, lint=False, types=False, resume=(out / "head.json").exists()
+    Shop(int(sys.argv[3])), out=out, model=plays(), jobs=2,
+    checks_lint=False, checks_types=False, resume=(out / "head.json").exists()
 )
 """
 
@@ -191,7 +192,10 @@ def selfcheck(data: Path, prepared: Path | None) -> bool:
         ("api-bank", "DAMO-ConvAI", ["--prepared", str(prepared)] if prepared else []),
     ):
         print(f"selfcheck {name}:", flush=True)
-        good &= subprocess.call(["codenav", "eval", "selfcheck", name, "--data", str(data / folder), *more]) == 0
+        good &= (
+            subprocess.call(["codenav", "eval", "prepare", "--selfcheck", name, "--data", str(data / folder), *more])
+            == 0
+        )
     return good
 
 

@@ -78,8 +78,8 @@ def measured(task: Any, mode: str, url: str, name: str, chosen: argparse.Namespa
         model=model,
         limit=chosen.samples,
         limits=Limits(steps=chosen.steps, seconds=chosen.seconds),
-        lint=False,
-        types=False,
+        checks_lint=False,
+        checks_types=False,
     )
     wall = time.monotonic() - began
     model.model.close()

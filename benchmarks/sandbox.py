@@ -235,7 +235,7 @@ def hosts(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
     table.section("host process of a named sandbox", "PSS MiB", "RSS MiB")
     for backend, spec in backends.items():
         image = ["--image", spec.image] if spec.image else []
-        told = codenav("start", "--backend", backend, "--name", "measured", "--json", *image)
+        told = codenav("start", "--sandbox", backend, "--name", "measured", "--json", *image)
         try:
             codenav("exec", "measured", "-c", "x = 1")
             pid = int(json.loads(told)["pid"])
@@ -327,10 +327,10 @@ def sessions(table: Table, backends: Mapping[str, SandboxSpec], count: int) -> N
 
 
 def corpus(table: Table, backends: Mapping[str, SandboxSpec]) -> None:
-    """Run `codenav sandbox check` and print its findings."""
+    """Run `codenav doctor --sandbox` and print its findings."""
     from codenav.sandboxes.conformance import CASES, run_checks
 
-    table.section("codenav sandbox check", "cases", "all rows")
+    table.section("codenav doctor --sandbox", "cases", "all rows")
     for backend, spec in backends.items():
         rows = list(run_checks(backend, spec))
         held = sum(row.ok for row in rows if row.name.partition(":")[0] in CASES)

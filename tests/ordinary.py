@@ -1,6 +1,6 @@
 """Python run as an ordinary user that the tests make: a user id of its own, an empty home, no rights.
 
-    done = as_ordinary_user(["-m", "codenav", "sandbox", "check", "bubblewrap"], groups=True)
+    done = as_ordinary_user(["-m", "codenav", "doctor", "--sandbox", "bubblewrap"], groups=True)
 
 A checkout, an environment and an interpreter may be closed to others: in a private mount namespace they are bound where
 everybody may read. With `groups` the user gets control groups, as systemd hands them down to a session.

@@ -55,7 +55,7 @@ def test_the_wheel_runs_a_request_outside_the_repository(wheel: Path, tmp_path: 
     )
     ran = subprocess.run(
         [sys.executable, "-c", "import codenav.cli.main as m, codenav; print(codenav.__file__, flush=True); m.main()",
-         "run", "One and one?", "--on", "code", "--model", "scripted:script", "--no-types"],
+         "run", "One and one?", "--on", "code", "--model", "scripted:script", "--set", "checks.types=no"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, capture_output=True, text=True,
     )  # fmt: skip
     where, *answer = ran.stdout.splitlines()

@@ -31,7 +31,7 @@ CUT_ALL = object()
 class CodeNavAgent:
     """The agent with a model, in one conversation at a time.
 
-    `prompts` is a folder of files that replace the built-in prompt files of the same name (`codenav prompt copy`).
+    `prompts` is a folder of files that replace the built-in prompt files of the same name (`codenav prompt --copy`).
     `notice` is called once when the conversation no longer fits, with a sentence on what is left out.
     """
 

@@ -89,7 +89,7 @@ def prompt_folder(named: str | Path | None) -> Path | None:
     """
     folder = None if named is None else Path(named).expanduser()
     if folder is not None and not folder.is_dir():
-        raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt copy {folder}")
+        raise NotFound(f"no such prompt folder: {folder}", hint=f"codenav prompt --copy {folder}")
     return folder
 
 

@@ -90,5 +90,5 @@ def _installed(python: str | None) -> Iterable[str]:
         from codenav.core.config import load_config
         from codenav.core.system.interpreter import find_interpreter, normalise
 
-        for name, _ in find_interpreter(python or load_config().python or None).distributions:
+        for name, _ in find_interpreter(python or load_config().sandbox.python).distributions:
             yield f"pkg:{normalise(name)}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from codenav.cli import steps
-from codenav.cli.options import counted, say, store_of
+from codenav.cli.options import counted, one_line, say
 from codenav.core.actions import Step, SummaryObservation
 from codenav.core.events import Acted, Called, Event, Observed, RunEnded, RunStarted
 from codenav.core.system.terminal_text import flattened
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from codenav.indexers.build import Progress
+
+
+NAMED = 5
+"""Most lines and names that are told one by one. `--json` has all names."""
 
 
 class ReportProgress:
@@ -89,7 +93,7 @@ def opening(sources: Sequence[str], options: dict[str, Any]) -> Iterator[dict[st
             "refresh": not options["no_refresh"],
             "progress": progress,
             "notice": notice,
-            **store_of(options),
+            "store": options["store"],
         }
 
 
@@ -194,3 +198,30 @@ class RunDisplay:
 def _where(sandbox: Mapping[str, Any]) -> str:
     backend = sandbox.get("backend", "")
     return "without isolation" if backend == "process" else f"in {backend}"
+
+
+@contextmanager
+def telling_few() -> Iterator[Callable[[str], None]]:
+    """A function that tells the first few of its sentences; how many more there were is told in the end."""
+    told = 0
+
+    def tell(text: str) -> None:
+        nonlocal told
+        told += 1
+        if told <= NAMED:
+            with paused():
+                say(one_line(text), err=True)
+
+    try:
+        yield tell
+    finally:
+        if told > NAMED:
+            say(f"… and {told - NAMED:,} more", err=True)
+
+
+def tell_unknown(names: Collection[str], where: str) -> None:
+    """Tell which names in traces stand for nothing there."""
+    if names:
+        named = ", ".join(one_line(name) for name in [*names][:NAMED])
+        more = f", … {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        say(f"not in {where}, so their calls are left out: {named}{more}", err=True)

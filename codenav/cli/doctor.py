@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codenav.cli.options import counted, json_option, print_json, python_option, say, sized
+from codenav.cli.options import (
+    counted,
+    json_option,
+    one_line,
+    print_json,
+    python_option,
+    say,
+    set_option,
+    setting_option,
+    sized,
+)
 from codenav.core.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured
 
 if TYPE_CHECKING:
@@ -23,6 +33,8 @@ LEAST_FREE = 1 << 30
 
 LONGEST_NAME = len("system message")
 """Characters of the longest name of an ability."""
+
+CHECK_HINT = "codenav doctor; if that finds nothing, it is a fault of codenav's: report it with this line"
 
 TOOL_READERS = ("httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_validator", "yaml")
 """Modules of the extra `tools`."""
@@ -40,25 +52,61 @@ class Row:
 
 
 @click.command("doctor")
-@click.option("--model", metavar="NAME", help="Model to check.  [default: the configured one]")
-@click.option("--base-url", metavar="URL", help="Server to check.  [default: the configured one]")
+@setting_option("model", "Model to check.")
+@setting_option("base_url", "Server to check.")
 @click.option("--probe", is_flag=True, help="Try what the model can do, by a dozen small checks.")
+@setting_option("sandbox", "Check only that this sandbox keeps its promises on this machine.")
+@setting_option("image", "With --sandbox docker: image to check; it needs Python 3.8 or later.")
+@click.option(
+    "--only",
+    metavar="ID[,ID…]",
+    default="",
+    help="With --sandbox: only these attacks (F1,N3), or sections of them (F).",
+)
+@setting_option("store", "Check only that this store does what codenav needs of it.")
 @python_option
+@set_option
 @json_option
-def command(model: str | None, base_url: str | None, probe: bool, python: str | None, as_json: bool) -> int:
+def command(
+    model: str | None,
+    base_url: str | None,
+    probe: bool,
+    sandbox: str | None,
+    image: str | None,
+    only: str,
+    store: str | None,
+    python: str | None,
+    as_json: bool,
+) -> int:
     """Check Python, sandboxes, Docker, checkers, Elasticsearch, the model's server, configured services and the disk.
 
     Model servers at the usual ports of this machine are named.
 
+    With --sandbox harmless probes come first; if one fails, nothing is attacked. The contract follows: the behaviour of
+    a step in every sandbox. Then the attacks: F file system, N network, P processes, R resources, S secrets.
+    `process` contains nothing, so only the contract runs there. Takes about a minute. With
+    --store the checks work on indexes of their own, which are removed again.
+
     \b
-    Exit codes: 0 code can run here, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
+    Exit codes: 0 code can run here and everything that was checked held, 1 a sandbox or store did not
+    keep a promise, 4 Python, bubblewrap and Docker, or the disk is not fit for it.
 
     \b
     Examples:
       codenav doctor
       codenav doctor --model llama3 --base-url http://localhost:11434/v1
       codenav doctor --model local --probe
+      codenav doctor --sandbox bubblewrap --only N,S2 --json
+      codenav doctor --store elasticsearch --set elasticsearch.url=http://localhost:9200
     """
+    if sandbox:
+        from codenav.cli.sandbox_check import check_sandbox
+
+        return check_sandbox(sandbox, python, image or "", only, as_json)
+    if only or image:
+        raise click.UsageError("--only and --image go with --sandbox.")
+    if store:
+        return _check_store(store, as_json)
     rows = list(_rows(model, base_url, python))
     if not as_json:
         width = max(len(row.name) for row in rows)
@@ -72,6 +120,22 @@ def command(model: str | None, base_url: str | None, probe: bool, python: str | 
     if as_json:
         print_json([{key: value for key, value in asdict(row).items() if key != "needed"} for row in rows])
     return 0 if all(row.ok for row in rows if row.needed) else 4
+
+
+def _check_store(name: str, as_json: bool) -> int:
+    """Check a store on indexes of its own, print the rows, and return the exit code."""
+    from codenav.core.config import load_config
+    from codenav.retrieval.stores import check_store
+
+    rows = list(check_store(load_config().store_options(store=name)))
+    if as_json:
+        hints = ["" if row.ok else CHECK_HINT for row in rows]
+        print_json(
+            [{"name": r.name, "ok": r.ok, "detail": r.detail, "hint": h} for r, h in zip(rows, hints, strict=True)]
+        )
+    for row in () if as_json else rows:
+        say(f"{'ok  ' if row.ok else 'FAIL'}  {row.name}" + (f": {one_line(row.detail)}" if row.detail else ""))
+    return 0 if all(row.ok for row in rows) else 1
 
 
 def _print(row: Row, width: int) -> None:
@@ -93,7 +157,7 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     yield _tools()
     yield _guarded("model", lambda: _model(model, base_url))
     yield _guarded("servers", _servers)
-    settings = _settings()
+    settings = _settings().selection
     if settings.embeddings:
         yield _guarded("embeddings", lambda: _scoring("embeddings", embeddings=settings.embeddings))
     if settings.rerank_url:
@@ -131,7 +195,7 @@ def _settings() -> Config:
 def _python(named: str | None) -> Row:
     from codenav.core.system.interpreter import find_interpreter
 
-    found = find_interpreter(named or _settings().python or None)
+    found = find_interpreter(named or _settings().sandbox.python)
     own = ".".join(map(str, sys.version_info[:3]))
     detail = f"codenav on {own}; code runs on {found.version} at {found.executable}"
     return Row("python", True, f"{detail}, {len(found.distributions)} packages", needed=True)
@@ -201,10 +265,10 @@ def _tools() -> Row:
 def _model(named: str | None, base_url: str | None) -> Row:
     from codenav.agents.models import model_name, probe
 
-    config = _settings()
+    config = _settings().model
     server = base_url or config.base_url
     try:
-        name = model_name(named or config.model, server)
+        name = model_name(named or str(config.model), server)
     except ModelNotConfigured:
         raise
     except CodeNavError:
@@ -229,10 +293,10 @@ def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:
     """Try what a model can do, with one row for each thing."""
     from codenav.agents.models import ChatModel, LocalModel, open_model
 
-    config = _settings()
+    config = _settings().model
     try:
         model = open_model(
-            named or config.model,
+            named or str(config.model),
             base_url=base_url or config.base_url,
             notice=lambda line: say(line, err=True),
         )
@@ -252,8 +316,13 @@ def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
     from codenav.core.system.terminal_text import shown_url
     from codenav.session.services import Services
 
-    settings = _settings().selection(
-        embeddings=embeddings, rerank_url=rerank_url, rewrite="", rerank_trigger=0, rerank_failure="abort"
+    settings = replace(
+        _settings().selection,
+        embeddings=embeddings,
+        rerank_url=rerank_url,
+        rewrite_model="",
+        rerank_trigger=0,
+        rerank_failure="abort",
     )
     with Services(settings) as services:
         services.selector.choose("order two mugs", [("order", "order a mug"), ("delete", "delete a user")])

@@ -6,95 +6,79 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import Seconds, json_option, print_json, say
+from codenav.cli.options import Seconds, print_json, say
 
 if TYPE_CHECKING:
     from codenav.retrieval.elastic.container import Container
 
 
-@click.group("elasticsearch")
-def command() -> None:
+@click.command("elasticsearch")
+@click.argument("action", type=click.Choice(["up", "down", "status"]))
+@click.option("--image", metavar="IMAGE", help="up: Docker image.  [default: the vendor's, version 8.19.8]")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="up: port on 127.0.0.1.  [default: 9200]")
+@click.option("--memory", metavar="SIZE", help="up: memory of the server; half of it is the heap.  [default: 1g]")
+@click.option("--wait", type=Seconds(min=1), help="up: time to wait for the first answer.  [default: 180]")
+@click.option("--show-password", is_flag=True, help="up: also print the password of the user elastic.")
+@click.option("--delete-data", is_flag=True, help="down: also delete all its indexes.")
+@click.option("--json", "as_json", is_flag=True, help="status: print one JSON document on stdout.")
+def command(action: str, **options: Any) -> int:
     """Run an Elasticsearch on this machine, in Docker.
 
-    It listens on 127.0.0.1 only and asks for a password. Whatever takes --store elasticsearch uses it by itself,
-    where no --elasticsearch-url is named.
+    up starts the server and waits until it answers; down stops it and removes its container; status tells whether it
+    runs, where, and how it is. The data are kept in the Docker volume codenav-elasticsearch and outlive the server. It
+    listens on 127.0.0.1 only and asks for a password. Whatever takes --store elasticsearch uses it by itself, where no
+    elasticsearch.url is set.
+
+    \b
+    Exit codes: 0 done, 1 status: it does not run, 2 up: it runs with another image or port,
+    4 it cannot run here.
 
     \b
     Examples:
-      codenav elasticsearch up
-      codenav index . --store elasticsearch
-      codenav elasticsearch status
-      codenav elasticsearch down
-    """
-
-
-@command.command("up")
-@click.option("--image", metavar="IMAGE", help="Docker image.  [default: the vendor's, version 8.19.8]")
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port on 127.0.0.1.  [default: 9200]")
-@click.option(
-    "--memory", metavar="SIZE", default="1g", show_default=True, help="Memory of the server; half of it is the heap."
-)
-@click.option("--wait", type=Seconds(min=1), default=180, show_default=True, help="Time to wait for the first answer.")
-@click.option("--show-password", is_flag=True, help="Also print the password of the user elastic.")
-def up(image: str | None, port: int | None, memory: str, wait: float, show_password: bool) -> None:
-    """Start the server and wait until it answers. If it runs already, say so.
-
-    The data are kept in the Docker volume codenav-elasticsearch and outlive the server.
-
-    \b
-    Exit codes: 0 it runs, 2 it runs with another image or port, 4 it cannot run here.
-
-    \b
-    Examples:
-      codenav elasticsearch up
       codenav elasticsearch up --port 9201 --memory 4g
+      codenav index . --store elasticsearch
+      codenav elasticsearch status --json
+      codenav elasticsearch down --delete-data
     """
+    own = {"up": ("image", "port", "memory", "wait", "show_password"), "down": ("delete_data",), "status": ("as_json",)}
+    for name, value in options.items():
+        if value and name not in own[action]:
+            raise click.UsageError(f"{action} takes no --{name.removeprefix('as_').replace('_', '-')}.")
+    with _container() as container:
+        if action == "up":
+            _up(container, options)
+        elif action == "down":
+            stopped = container.down(delete_data=options["delete_data"])
+            say("Elasticsearch stopped." if stopped else "Elasticsearch was not running.")
+            if options["delete_data"]:
+                say("Its data are deleted.")
+        else:
+            return _tell(container.status(), options["as_json"])
+    return 0
+
+
+def _up(container: Container, options: dict[str, Any]) -> None:
     from codenav.retrieval.elastic.local_server import USER, remembered
 
-    with _container() as container:
-        status, started = container.up(image=image, port=port, memory=memory, patience=wait)
+    status, started = container.up(
+        image=options["image"],
+        port=options["port"],
+        memory=options["memory"] or "1g",
+        patience=options["wait"] or 180.0,
+    )
     say(f"Elasticsearch {status['version']} {'answers' if started else 'already runs'} at {status['url']}")
     server = remembered()
-    if show_password and server:
+    if options["show_password"] and server:
         say(f"User {USER}, password {server.password}")
     say("Next: codenav index . --store elasticsearch")
 
 
-@command.command("down")
-@click.option("--delete-data", is_flag=True, help="Also delete all its indexes.")
-def down(delete_data: bool) -> None:
-    """Stop the server and remove its container. Its data stay for the next `up`.
-
-    \b
-    Examples:
-      codenav elasticsearch down
-      codenav elasticsearch down --delete-data
-    """
-    with _container() as container:
-        stopped = container.down(delete_data=delete_data)
-    say("Elasticsearch stopped." if stopped else "Elasticsearch was not running.")
-    if delete_data:
-        say("Its data are deleted.")
-
-
-@command.command("status")
-@json_option
-def status(as_json: bool) -> int:
-    """Tell whether the server runs, where, and how it is.
-
-    \b
-    Exit codes: 0 it runs, 1 it does not, 4 no Docker.
-
-    \b
-    Examples:
-      codenav elasticsearch status --json
-    """
-    with _container() as container:
-        found = container.status()
+def _tell(found: dict[str, Any], as_json: bool) -> int:
+    """Print the state of the server, and return the exit code."""
     if as_json:
         print_json(found)
     elif not found["running"]:

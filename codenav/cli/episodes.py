@@ -9,20 +9,21 @@ from pathlib import Path
 import click
 
 from codenav.cli import completing
+from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import Duration, counted, json_option, print_json, say, sized
 
 FilePath = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.group("episodes")
+@click.group("episodes", cls=LazyGroup)
 def command() -> None:
-    """List, show, export and remove the records of runs.
+    """List, show and remove the records of runs.
 
     \b
     Examples:
       codenav episodes list
       codenav episodes show last
-      codenav episodes export last --notebook run.ipynb --script run.py
+      codenav episodes show last --notebook run.ipynb --script run.py
       codenav episodes remove --older-than 30d
     """
 
@@ -77,62 +78,47 @@ def list_episodes(limit: int, whole: bool, as_json: bool) -> None:
     "--all", "whole", is_flag=True, help="Leave nothing out: everything the model wrote and was shown, and every try."
 )
 @click.option("--prompt", is_flag=True, help="Print only the system prompt that the model was given.")
-@json_option
-def show(episode: str, whole: bool, prompt: bool, as_json: bool) -> None:
-    """Show an episode: its id, the beginning of one, or last.
-
-    \b
-    Examples:
-      codenav episodes show last
-      codenav episodes show last --all
-      codenav episodes show 20261121 --json
-      codenav episodes show last --prompt
-    """
-    from codenav.cli.steps import Room
-    from codenav.cli.transcript import transcript
-    from codenav.session.api import load_episode
-
-    result = load_episode(episode)
-    if as_json:
-        print_json(result.to_dict())
-    elif prompt:
-        say(result.prompt.rstrip("\n"))
-    else:
-        say(transcript(result, room=Room() if whole else Room.of_terminal()))
-
-
-@command.command("export")
-@click.argument("episode", default="last", shell_complete=completing.episodes)
 @click.option(
     "--notebook", type=FilePath, metavar="FILE.ipynb", help="Write a notebook: steps with their outputs and pictures."
 )
 @click.option("--script", type=FilePath, metavar="FILE.py", help="Write the code summary.")
 @click.option("--record", type=FilePath, metavar="FILE.json", help="Write the whole record as one JSON document.")
 @json_option
-def export(episode: str, notebook: Path | None, script: Path | None, record: Path | None, as_json: bool) -> None:
-    """Write an episode as a notebook, a script or JSON.
+def show(
+    episode: str,
+    whole: bool,
+    prompt: bool,
+    notebook: Path | None,
+    script: Path | None,
+    record: Path | None,
+    as_json: bool,
+) -> None:
+    """Show an episode, by its id, the beginning of one, or last; or write it as a notebook, a script or JSON.
 
     \b
     Examples:
-      codenav episodes export last --notebook run.ipynb --script run.py
+      codenav episodes show last
+      codenav episodes show last --all
+      codenav episodes show 20261121 --json
+      codenav episodes show last --notebook run.ipynb --script run.py
     """
-    if not (notebook or script or record):
-        raise click.UsageError("name at least one of --notebook, --script, --record.")
+    from codenav.cli.steps import Room, transcript
     from codenav.session.api import load_episode
 
     result = load_episode(episode)
-    written = {}
-    if notebook:
-        written["notebook"] = str(result.to_notebook(notebook))
-    if script:
-        written["script"] = str(result.to_script(script))
-    if record:
-        written["record"] = str(result.to_json(record))
-    if as_json:
-        print_json(written)
-        return
-    for path in written.values():
-        say(f"wrote {path}")
+    ways = (("notebook", notebook, result.to_notebook), ("script", script, result.to_script))
+    written = {name: str(write(path)) for name, path, write in (*ways, ("record", record, result.to_json)) if path}
+    if written:
+        if as_json:
+            print_json(written)
+        for path in () if as_json else written.values():
+            say(f"wrote {path}")
+    elif as_json:
+        print_json(result.to_dict())
+    elif prompt:
+        say(result.prompt.rstrip("\n"))
+    else:
+        say(transcript(result, room=Room() if whole else Room.of_terminal()))
 
 
 @command.command("remove")

@@ -1,21 +1,24 @@
-"""`codenav eval`: benchmarks, their runs, and reports."""
+"""`codenav eval`: benchmarks, their runs, and reports; and the options that its commands share."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import click
 
 from codenav.cli.lazy import LazyGroup
+from codenav.cli.options import Decorator, agent_options, joined, json_option, place_options, quiet_option, section
+from codenav.core.config import given_values
+from codenav.core.errors import NotFound, UsageError
 
 COMMANDS: dict[str, str] = {
-    "list": "eval_list",
     "prepare": "eval_prepare",
     "run": "eval_run",
-    "resume": "eval_resume",
     "report": "eval_report",
     "judge": "eval_judge",
-    "merge": "eval_merge",
-    "ablate": "eval_ablate",
-    "selfcheck": "eval_selfcheck",
 }
 """Command name to module of this package, whose attribute `command` is the command."""
 
@@ -28,8 +31,157 @@ def command() -> None:
 
     \b
     Examples:
-      codenav eval list
+      codenav eval prepare
       codenav eval run m3tooleval --data ~/code-act --model gpt-5 --jobs 8 --out runs/a
-      codenav eval resume runs/a
+      codenav eval run --resume --out runs/a
       codenav eval report runs/a --html a.html
     """
+
+
+FOLDER = click.Path(path_type=Path)
+NAMED_LEVELS = {
+    "description": ("none", "names", "descriptions", "prototypes", "library"),
+    "guidelines": ("default", "none"),
+}
+"""Values of options that are no files."""
+
+task_options = section(
+    "Benchmark",
+    click.option("--data", metavar="DIR", type=FOLDER, help="Checkout of the benchmark's repository."),
+    click.option("--any-commit", is_flag=True, help="Accept a checkout of any commit."),
+    click.option("--prepared", metavar="DIR", type=FOLDER, help="Folder that codenav eval prepare made."),
+    click.option(
+        "--description",
+        metavar="LEVEL|FILE",
+        help="none, names, descriptions, prototypes, library, or a file with a description of your own.  "
+        "[default: library]",
+    ),
+    click.option(
+        "--guidelines",
+        metavar="none|FILE",
+        help="none, or a file with guidelines of your own.  [default: ours, after the paper's]",
+    ),
+    click.option("--paths-only", is_flag=True, help="Describe the library by its file paths alone (m3tooleval)."),
+    click.option(
+        "--docstrings", is_flag=True, help="Give functions upstream's descriptions as docstrings (m3tooleval)."
+    ),
+    click.option("--tasks", metavar="FILE", help="Task file (mnms)."),
+    click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Draw N tasks (mnms).  [default: all]"),
+    click.option("--seed", type=int, metavar="N", help="Seed of the draw (mnms).  [default: 0]"),
+    click.option("--stub-tools", is_flag=True, help="Use typed placeholders instead of upstream's functions (mnms)."),
+)
+TASK_OPTIONS = ("any_commit", "prepared", "description", "guidelines", "paths_only", "docstrings", "tasks", "sample",
+                "seed", "stub_tools")  # fmt: skip
+"""Keywords of a benchmark's factory, beside `data` and `python`."""
+
+run_options: Decorator = joined(
+    click.option("--out", metavar="RUN", required=True, type=FOLDER, help="Folder of the run."),
+    click.option(
+        "--mode",
+        type=click.Choice(["code-use", "tool-use"]),
+        default="code-use",
+        show_default=True,
+        help="Give the agent a library description and search, or full descriptions of all tools and no search.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        metavar="NAME",
+        multiple=True,
+        help="Model name, as for codenav run. Repeatable: a run for each.",
+    ),
+    click.option("--price", metavar="IN/OUT", help="Dollars for a million input and output tokens, such as 2.5/10."),
+    click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at each sample."),
+    click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at a time."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run only the first N samples."),
+    click.option("--ids", metavar="ID[,ID…]", help="Run only these samples."),
+    click.option(
+        "--shard",
+        metavar="I/N",
+        default="",
+        help="Run part I of N, split by a hash of the id; see codenav eval report --merge.",
+    ),
+    click.option(
+        "--shows",
+        type=click.Choice(["prototypes", "code", "shorter"]),
+        default="shorter",
+        show_default=True,
+        help="Form of search results.",
+    ),
+    agent_options,
+    quiet_option,
+    place_options,
+    json_option,
+)
+"""The options of a run, collected by `run_keywords`."""
+
+
+def checked_data(data: Path | None) -> Path:
+    """The checkout of a benchmark. Raises UsageError where none is named."""
+    if data is None:
+        raise click.UsageError("Missing option '--data'.")
+    return data
+
+
+def factory_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of the factory from a command's options; return those that were given, files made absolute.
+
+    Raises:
+        NotFound: a file that is named does not exist.
+    """
+    given = {name: options.pop(name) for name in TASK_OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None and value is not False}
+    for name, levels in NAMED_LEVELS.items():
+        if name in given and given[name] not in levels:
+            path = Path(given[name]).expanduser().absolute()
+            if not path.is_file():
+                raise NotFound(
+                    f"--{name} {given[name]}: there is no such file", hint=f"a file, or one of {', '.join(levels)}"
+                )
+            given[name] = str(path)
+    if "tasks" in given and Path(given["tasks"]).expanduser().is_file():
+        given["tasks"] = str(Path(given["tasks"]).expanduser().absolute())
+    if "prepared" in given:
+        given["prepared"] = given["prepared"].absolute()
+    return given
+
+
+def told(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a factory for the head of a run: of files their hash, nothing of the machine's paths."""
+    found: dict[str, Any] = {"description": "library", "guidelines": "default"}
+    for name, value in options.items():
+        if name in NAMED_LEVELS and value not in NAMED_LEVELS[name]:
+            value = f"sha256:{sha256(Path(value).read_bytes()).hexdigest()}"
+        if name == "tasks":
+            value = Path(value).name
+        if name != "prepared":
+            found[name] = value
+    return found
+
+
+def run_keywords(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a command's options and those of --set as keywords of `codenav.evals.run`, but `model` and `out`."""
+    from codenav.evals.settings import SESSIONS
+
+    named = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in {**given_values(), **named}.items() if name in SESSIONS}
+    own = {name: options[name] for name in ("mode", "epochs", "jobs", "limit", "shard", "shows")}
+    ids = [id.strip() for id in (options["ids"] or "").split(",") if id.strip()]
+    return {**given, **own, "ids": ids, "price": price_of(options["price"])}
+
+
+def price_of(text: str | None) -> list[float] | None:
+    """Return the dollars for a million input and output tokens.
+
+    Raises:
+        UsageError: it is not two numbers.
+    """
+    if text is None:
+        return None
+    try:
+        asked, written = (float(part) for part in text.split("/"))
+        if not (0 <= asked < 1e6 and 0 <= written < 1e6):
+            raise ValueError
+    except ValueError:
+        raise UsageError(f"{text!r} is no price", hint="dollars for a million tokens in and out: 2.5/10") from None
+    return [asked, written]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codenav.cli.agent_options import base_url_option
-from codenav.cli.options import json_option, print_json, say
+from codenav.cli.options import base_url_option, json_option, print_json, say
 
 if TYPE_CHECKING:
     from codenav.evals.judges import Judgement
@@ -58,7 +57,9 @@ def command(
     people = read_labels(labels, words=words) if labels else None
     read = [RunRecord.read(run) for run in runs]
     kept = VerdictFile(runs[0])
-    opened = open_model(model, base_url=base_url or load_config().base_url, notice=lambda text: say(text, err=True))
+    opened = open_model(
+        model, base_url=base_url or load_config().model.base_url, notice=lambda text: say(text, err=True)
+    )
     # A script has one order of answers.
     jobs = 1 if model.startswith("scripted:") else jobs
     done = _show if sys.stderr.isatty() else None

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.agent_options import base_url_option
-from codenav.cli.graph_files import graph_of, graph_options
-from codenav.cli.options import counted, say
+from codenav.cli.graph import graph_of, graph_options
+from codenav.cli.options import base_url_option, counted, say, set_option
 
 if TYPE_CHECKING:
     from codenav.toolgraph.back_instruction import BackInstruction
@@ -37,6 +36,7 @@ class Sizes(click.ParamType[range]):
 
 @click.command("sample")
 @graph_options
+@set_option
 @click.option(
     "--kind",
     type=click.Choice(["node", "chain", "dag"]),
@@ -95,7 +95,7 @@ def command(
     if model is None:
         made = shown = _print(trace.to_dict() for trace in itertools.islice(drawn, count))
     else:
-        url = base_url or load_config().base_url
+        url = base_url or load_config().model.base_url
         opened = open_model(model, base_url=url, notice=lambda text: say(text, err=True))
         texts = descriptions_of(source, python=python) if source else {}
         writer = BackInstruction(opened, lambda id: texts.get(id) or graph.nodes[id].description)

@@ -10,44 +10,38 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
-from codenav.cli.sections import SectionedCommand
-from codenav.cli.tool_options import secret_option
-from codenav.cli.tool_sources import private_option, states_of
-from codenav.core.options import ToolOptions
+from codenav.cli.options import counted, json_option, one_line, place_options, print_json, say, setting_option
+from codenav.cli.tool_sources import states_of
+from codenav.core.config import load_config
+from codenav.core.setting import updated
 from codenav.core.system.terminal_text import few
 from codenav.tools.places import is_tools
 from codenav.tools.reading import asking_with
 
 if TYPE_CHECKING:
     from codenav.core.blocks import IndexStats
-    from codenav.core.options import StoreKeywords
     from codenav.retrieval.watching import Update
 
 NAMED = 3
 """Most files named in the line of an update. `--json` has all of them."""
 
 
-@click.command("index", cls=SectionedCommand)
+@click.command("index")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=completing.sources)
 @click.option("--name", metavar="NAME", help="Build one index of all SOURCEs, called name:NAME from then on.")
-@secret_option
-@private_option
+@setting_option("secret")
 @click.option("--rebuild", is_flag=True, help="Read and parse every file, also those that look unchanged.")
 @click.option("--watch", is_flag=True, help="Keep running and index each change, until Ctrl-C.")
-@store_options
-@python_option
+@place_options
 @json_option
 def command(
     sources: tuple[str, ...],
     name: str | None,
-    secrets: tuple[str, ...],
-    allow_private: bool,
+    secret: Sequence[str] | None,
     rebuild: bool,
     watch: bool,
-    python: str | None,
     as_json: bool,
-    **options: Any,
+    **place: Any,
 ) -> None:
     """Build the index of each SOURCE, or bring it up to date: unchanged files are not read again.
 
@@ -64,34 +58,25 @@ def command(
       codenav index ./my-repo pkg:pillow --name images
       codenav index . --watch
     """
-    store = store_of(options)
     # A server of tools may want a token to tell what it has.
-    with asking_with(ToolOptions(secrets=secrets).values()):
+    with asking_with(updated(load_config().tools, {"secret": secret}).values()):
         documents = []
         if rebuild or not watch:
             for some in [sources] if name else [[source] for source in sources]:
                 title = "" if name or len(sources) == 1 else f"{some[0]}: "
                 quiet = as_json or watch
-                documents.append(_index(some, name, python, quiet, store, allow_private, rebuild, title=title))
-        if secrets:
-            states_of([one for one in sources if is_tools(one)], secrets=secrets, no_refresh=True)
+                documents.append(_index(some, name, quiet, place, rebuild, title=title))
+        if secret:
+            states_of([one for one in sources if is_tools(one)], secrets=secret, no_refresh=True)
         if watch:
-            _watch(sources, name, python, as_json, store, allow_private)
+            _watch(sources, name, as_json, place)
             return
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
 
 
 def _index(
-    sources: Sequence[str],
-    name: str | None,
-    python: str | None,
-    quiet: bool,
-    store: StoreKeywords,
-    allow_private: bool,
-    rebuild: bool,
-    *,
-    title: str = "",
+    sources: Sequence[str], name: str | None, quiet: bool, place: dict[str, Any], rebuild: bool, *, title: str = ""
 ) -> dict[str, Any]:
     from codenav.cli.display import indexing, notice
     from codenav.session import api
@@ -99,16 +84,7 @@ def _index(
     spec = f"name:{name}" if name else sources[0]
     with (
         indexing(spec) as progress,
-        api.index(
-            sources,
-            name=name,
-            python=python,
-            rebuild=rebuild,
-            progress=progress,
-            notice=notice,
-            allow_private=allow_private,
-            **store,
-        ) as index,
+        api.index(sources, name=name, rebuild=rebuild, progress=progress, notice=notice, **place) as index,
     ):
         stats = index.stats()
     if not quiet:
@@ -117,28 +93,20 @@ def _index(
         skipped = len(stats.skipped) - len(kinds)
         if skipped:
             were = "was" if skipped == 1 else "were"
-            say(f"{counted(skipped, 'file')} {were} skipped or cut: codenav sources show {spec}", err=True)
+            say(f"{counted(skipped, 'file')} {were} skipped or cut: codenav sources list {spec}", err=True)
         if kinds:
             say(one_line(f"languages that are not read: {', '.join(kinds)}"), err=True)
     return stats.to_dict(details=False)
 
 
-def _watch(
-    sources: tuple[str, ...],
-    name: str | None,
-    python: str | None,
-    as_json: bool,
-    store: StoreKeywords,
-    allow_private: bool,
-) -> None:
+def _watch(sources: tuple[str, ...], name: str | None, as_json: bool, place: dict[str, Any]) -> None:
     """Follow the sources until the user ends it, which is not an error: exit code 0."""
     from codenav.cli.display import indexing, notice
     from codenav.retrieval.watching import watch
 
     with indexing(", ".join(sources)) as progress:
-        watching = watch(
-            sources, name=name, python=python, progress=progress, notice=notice, allow_private=allow_private, **store
-        )
+        private = load_config().tools.allow_private
+        watching = watch(sources, name=name, progress=progress, notice=notice, allow_private=private, **place)
         firsts = [next(watching) for _ in range(1 if name else len(sources))]
     try:
         for update in firsts:

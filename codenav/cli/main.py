@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 
 from codenav import __version__
+from codenav.cli.former import refuse_option
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import say
 from codenav.core.errors import CodeNavError
@@ -22,11 +23,11 @@ from codenav.core.errors import CodeNavError
 COMMANDS = {
     "index": "index",
     "search": "search",
-    "show": "show",
-    "callers": "callers",
-    "callees": "callees",
-    "outline": "outline",
-    "describe": "describe",
+    "show": "navigation:show",
+    "callers": "navigation:callers",
+    "callees": "navigation:callees",
+    "outline": "navigation:outline",
+    "describe": "navigation:describe",
     "run": "run",
     "models": "models",
     "sources": "sources",
@@ -35,12 +36,12 @@ COMMANDS = {
     "tools": "tools",
     "graph": "graph",
     "train-retriever": "train_retriever",
-    "prompt": "prompt",
+    "prompt": "shipped:prompt",
     "eval": "eval",
     "elasticsearch": "elasticsearch",
     "doctor": "doctor",
-    "schema": "schema",
-    "completion": "completion",
+    "schema": "shipped:schema",
+    "completion": "shipped:completion",
 }
 """Command name to module of this package, whose attribute `command` is the command."""
 
@@ -78,13 +79,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        if list(sys.argv[1:] if arguments is None else arguments)[:2] != ["sandbox", "prune"]:
+        if list(sys.argv[1:] if arguments is None else arguments)[:2] != ["sandbox", "stop"]:
             _sweep()
         code = cli.main(args=arguments, prog_name="codenav", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error = click.UsageError(refuse_option(error), error.ctx)
         error.show()
         return error.exit_code
     except CodeNavError as error:

@@ -1,4 +1,4 @@
-"""Options and output functions that several commands share."""
+"""Options that several commands share, made from the settings of `codenav.core`, and functions for output."""
 
 from __future__ import annotations
 
@@ -6,190 +6,159 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from codenav.cli import completing
-from codenav.cli.sections import Decorator, section
-from codenav.core.config import Config, load_config
-from codenav.core.options import STORES, SandboxOptions, StoreKeywords
+from codenav.core.config import SETTINGS, set_value
+from codenav.core.setting import Setting
 from codenav.core.system.terminal_text import neutral
 
 if TYPE_CHECKING:
     from codenav.core.blocks import CodeBlock
-    from codenav.core.execution import Resources
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_TITLE = "codenav_section"
 
 
-def long_option(kind: Any, name: str) -> tuple[str, str]:
-    """Return the long option of a field, and the field's name: those that `click.option` begins with."""
-    [found] = [item for item in fields(kind) if item.name == name]
-    return f"--{found.metadata['option']}", name
+class SectionedCommand(click.Command):
+    """A command whose help lists the options of each `section` below its title, behind those of none."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, the sections in the order in which they begin."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                sections.setdefault(getattr(param, _TITLE, "Options"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
-json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+def section(title: str, *options: Decorator) -> Decorator:
+    """Return a decorator that adds options, in this order, to a section of a command's help."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+            # Where click keeps the options of a function that is no command yet, the last one added at the end.
+            setattr(vars(command)["__click_params__"][-1], _TITLE, title)
+        return command
+
+    return add
 
 
-def default_of(key: str) -> str:
-    """Return the default of a configuration key for a help text."""
-    value = getattr(Config, key)
-    if isinstance(value, bool):
-        return f"[default: {'yes' if value else 'no'}]"
-    return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
+def joined(*options: Decorator) -> Decorator:
+    """Return a decorator that adds options in the order of the help page."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-python_option: Decorator = click.option(
-    "--python",
-    metavar="PATH",
-    help="Interpreter or virtual environment in which packages are found and code runs.  "
-    "[default: the active virtual environment, else codenav's own]",
-)
+class Value(click.ParamType[Any]):
+    """The parameter type of a setting."""
 
-on_option: Decorator = click.option(
-    "--on",
-    "sources",
-    metavar="SOURCE",
+    def __init__(self, setting: Setting) -> None:
+        self.name = setting.kind
+        self._setting = setting
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert the text of the command line. Raises UsageError."""
+        return self._setting.parse(value, self._setting.option) if isinstance(value, str) else value
+
+
+def setting_option(keyword: str, help: str = "") -> Decorator:
+    """Return the option of a setting. Its value is a keyword of `codenav.run`, None where it is not given."""
+    one = SETTINGS[keyword]
+    several = one.kind == "list"
+    kind = click.Choice(one.choices) if one.choices else None if several else Value(one)
+    default = "" if one.default == "none" else f"  [default: {one.default}]"
+    return click.option(
+        one.option,
+        keyword,
+        type=kind,
+        metavar=one.metavar or None,
+        multiple=several,
+        callback=(lambda ctx, param, values: list(values) or None) if several else None,
+        help=f"{help or one.help}{default}",
+    )
+
+
+def setting_options(title: str, *keywords: str) -> Decorator:
+    """Return the options of settings, in a section of the help."""
+    return section(title, *map(setting_option, keywords))
+
+
+def _set(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> None:
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE.", ctx, param)
+        set_value(key, text)
+
+
+def _keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    found = [one for one in SETTINGS.values() if one.configured and one.key.startswith(incomplete)]
+    return [CompletionItem(f"{one.key}=", help=one.help) for one in found]
+
+
+set_option: Decorator = click.option(
+    "--set",
+    "pairs",
+    metavar="KEY=VALUE",
     multiple=True,
-    required=True,
-    shell_complete=completing.sources,
-    help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME; tools: openapi:FILE, mcp:COMMAND, "
-    "tools:FILE. Repeatable.",
+    expose_value=False,
+    callback=_set,
+    shell_complete=_keys,
+    help="Any setting of docs/reference.md for this command, such as rerank.top=10. Repeatable.",
 )
-
-no_rerank_option: Decorator = section(
-    "Ranking",
-    click.option(
-        "--no-rerank",
-        "rerank",
-        flag_value=False,
-        default=None,
-        type=bool,
-        help="Leave hits in the order of the index: no tool graph, encoder or rerank service.",
-    ),
+json_option: Decorator = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+quiet_option: Decorator = click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
+no_refresh_option: Decorator = click.option(
+    "--no-refresh", is_flag=True, help="Use the state that was read last, without looking for changes."
 )
-
-_STORE = section(
-    "Store of the indexes",
-    click.option("--store", type=click.Choice(STORES), help=f"Store of the indexes.  {default_of('store')}"),
-    click.option(
-        "--elasticsearch-url",
-        metavar="URL[,URL…]",
-        help="Address of the server, with scheme and port; several are nodes of one cluster.",
-    ),
-    click.option(
-        "--elasticsearch-replicas",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help=f"Copies of each shard.  {default_of('elasticsearch_replicas')}",
-    ),
-    click.option(
-        "--elasticsearch-shards",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help=f"Shards of each index.  {default_of('elasticsearch_shards')}",
-    ),
-    click.option(
-        "--elasticsearch-api-key", metavar="KEY", help="API key. ps shows it: prefer CODENAV_ELASTICSEARCH_API_KEY."
-    ),
-    click.option("--elasticsearch-user", metavar="NAME"),
-    click.option(
-        "--elasticsearch-password", metavar="TEXT", help="Password. ps shows it: prefer CODENAV_ELASTICSEARCH_PASSWORD."
-    ),
-    click.option(
-        "--elasticsearch-ca-file", metavar="FILE", help="Certificate of the authority that signed the server's (PEM)."
-    ),
-)
-_VECTORS = section(
-    "Ranking",
-    click.option(
-        "--vectors/--no-vectors",
-        default=None,
-        help=f"Let plain words also find words of similar meaning.  {default_of('vectors')}",
-    ),
-)
+python_option = setting_option("python")
+store_option = setting_option("store")
+base_url_option = setting_option("base_url")
 
 
-def with_options(options: Sequence[Decorator], command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add options to a command, in the order of its help page."""
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the store. Their values are the keywords of `StoreOptions`, collected by `store_of`."""
-    return with_options((_VECTORS, _STORE), command)
-
-
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that read an index: those for `display.opening`, and `as_json`."""
-    no_refresh = click.option(
-        "--no-refresh", is_flag=True, help="Use the index as it is, without looking for changed files."
-    )
-    return no_refresh(store_options(python_option(json_option(command))))
-
-
-def store_of(options: dict[str, Any]) -> StoreKeywords:
-    """Remove the options of the store from a command's options, and return them as keywords."""
-    keywords: dict[str, Any] = {name: options.pop(name) for name in StoreKeywords.__annotations__}
-    return cast(StoreKeywords, keywords)
-
-
-_SANDBOX = section(
-    "Sandbox",
-    click.option("--image", metavar="NAME", help="Docker image.  [default: the one built for the sources]"),
-    click.option(
-        "--network",
-        type=click.Choice(["none", "host", "bridge"]),
-        help="Network of the code: host with bubblewrap or process, bridge with docker.  "
-        "[default: none; process cannot cut it off]",
-    ),
-    click.option("--env", metavar="NAME", multiple=True, help="Environment variable passed to the code. Repeatable."),
-    click.option(
-        *long_option(SandboxOptions, "mounts"),
-        metavar="DIR[:rw]",
+def on_option(required: bool = True) -> Decorator:
+    """Return the option that names sources."""
+    return click.option(
+        "--on",
+        "sources",
+        metavar="SOURCE",
         multiple=True,
-        help="Folder that the code sees live, at the same path; read-only without :rw. Repeatable.",
-    ),
-    click.option("--memory", metavar="SIZE", help=f"Memory of the whole sandbox.  {default_of('memory')}"),
-    click.option("--cpus", type=float, metavar="N", help=f"Processors.  {default_of('cpus')}"),
-    click.option(
-        "--pids", type=click.IntRange(min=1), metavar="N", help=f"Most processes and threads.  {default_of('pids')}"
-    ),
-    click.option("--gpus", metavar="all|N|ID[,ID…]", help="GPUs, with docker."),
-    click.option(
-        "--runtime",
-        metavar="NAME",
-        help="Runtime of the Docker engine, such as runsc for gVisor.  [default: the engine's]",
-    ),
+        required=required,
+        shell_complete=completing.sources,
+        help="Code base: a directory, a file, pkg:NAME, git:URL@REV, or name:NAME; tools: openapi:FILE, mcp:COMMAND, "
+        "tools:FILE. Repeatable.",
+    )
+
+
+place_options = joined(store_option, python_option, set_option)
+"""The options of commands that open a store."""
+reading_options = joined(no_refresh_option, place_options)
+"""The options of commands that read an index: those for `display.opening`."""
+sandbox_options = setting_options(
+    "Sandbox", "sandbox", "image", "network", "env", "mount", "memory", "cpus", "gpus", "code_timeout"
 )
-
-
-def sandbox_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that start a sandbox: fields of `SandboxOptions`, and those of `resources_of`."""
-    code_timeout = click.option(
-        "--code-timeout",
-        type=Seconds(min=0, min_open=True),
-        metavar="SECONDS",
-        help=f"Time limit of one step of code.  {default_of('code_timeout')}",
-    )
-    return with_options((_SANDBOX, section("Sandbox", code_timeout)), command)
-
-
-def resources_of(options: dict[str, Any]) -> Resources:
-    """Remove the limits of a sandbox from a command's options, and return them with configured values for the rest.
-
-    Raises:
-        UsageError: a limit is invalid.
-    """
-    return load_config().resources(
-        memory=options.pop("memory"),
-        cpus=options.pop("cpus"),
-        pids=options.pop("pids"),
-        code_timeout=options.pop("code_timeout"),
-    )
+tool_options = setting_options("Tools", "secret", "allow", "server")
+agent_options = joined(
+    setting_options("Model", "base_url", "prompts", "profile", "tries"),
+    setting_options("Limits", "max_steps", "max_seconds", "max_tokens"),
+    sandbox_options,
+    tool_options,
+)
+"""The options of commands that run an agent, but for its model."""
 
 
 class Seconds(click.FloatRange):

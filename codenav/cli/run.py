@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codenav.cli.agent_options import agent_options
 from codenav.cli.options import (
+    SectionedCommand,
+    agent_options,
     json_option,
-    no_rerank_option,
     on_option,
+    place_options,
     print_json,
-    python_option,
     say,
-    store_options,
+    setting_option,
 )
-from codenav.cli.sections import SectionedCommand, section
-from codenav.cli.selection_options import selection_options
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.system.terminal_text import flattened
 
@@ -40,28 +38,6 @@ HEAD_LINES = 2
 REASON_LINES = 3
 """Most of the lines that the reason takes: a server may send a page of them."""
 
-_within_options = section(
-    "Tool graph",
-    click.option(
-        "--within",
-        metavar="ACTION",
-        multiple=True,
-        help="Let searches find only the tools that --graph recommends for this action. Repeatable.",
-    ),
-    click.option(
-        "--graph", metavar="FILE", help="With --within: tool graph, made by hand (YAML) or by codenav (JSON)."
-    ),
-    click.option(
-        "--within-hops", type=click.IntRange(min=0), metavar="N", help="Steps to the actions that follow.  [default: 0]"
-    ),
-    click.option(
-        "--within-threshold",
-        type=click.FloatRange(0, 1),
-        metavar="SCORE",
-        help="Least score of an edge that is followed.  [default: 0.5]",
-    ),
-)
-
 
 @click.command(
     "run",
@@ -69,30 +45,18 @@ _within_options = section(
     epilog="A request that begins with a dash goes behind two: codenav run --on . -- '-5 plus 3?'",
 )
 @click.argument("request")
-@on_option
+@on_option()
 @click.option("--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]")
-@click.option(
-    "--model",
-    metavar="NAME",
-    help="Model name, or scripted:FILE to replay actions. [default: the configured one]",
-)
-@click.option(
-    "--work-dir",
-    metavar="DIR",
-    help="Folder that is copied in, and gets the files that the code writes. [default: a new one]",
-)
+@setting_option("model")
+@setting_option("work_dir")
 @click.option(
     "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
 )
 @agent_options
-@_within_options
-@no_rerank_option
-@selection_options
 @click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict.")
 @click.option("--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full.")
-@store_options
-@python_option
+@place_options
 @json_option
 def command(request: str, **options: Any) -> int:
     """Do what REQUEST asks, with the code of the named sources. A REQUEST of - is read from stdin.
@@ -152,10 +116,11 @@ def _read_request() -> str:
 
 def _session(options: dict[str, Any], live: LiveLine) -> Session:
     from codenav.cli import asking, display
-    from codenav.session.api import RunKeywords, open_session
+    from codenav.core.config import SETTINGS
+    from codenav.session.api import open_session
 
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    plain = {name: value for name, value in options.items() if name in RunKeywords.__annotations__}
+    plain = {name: value for name, value in options.items() if name in SETTINGS or name == "description"}
     with display.indexing(", ".join(options["sources"])) as progress:
         return open_session(
             on=options["sources"],

@@ -20,7 +20,7 @@ SHOWN = 5
 
 
 @click.command("build")
-@on_option
+@on_option()
 @click.option(
     "--requirements",
     metavar="FILE",
@@ -63,7 +63,8 @@ def command(
     that pip is configured with on this machine; they are not in the image.
 
     \b
-    Exit codes: 0 the image is there, 2 wrong usage, 4 no engine or no base image, or pip or apt-get failed.
+    Exit codes: 0 the image is there, 2 wrong usage,
+    4 no engine or no base image, or pip or apt-get failed.
 
     \b
     Examples:
@@ -75,7 +76,7 @@ def command(
     from codenav.core.system.interpreter import find_interpreter
     from codenav.sandboxes.images import Recipe, build
 
-    interpreter = find_interpreter(python or load_config().python or None)
+    interpreter = find_interpreter(python or load_config().sandbox.python)
     code, packages = contents(sources, interpreter)
     recipe = Recipe(
         base=base or f"python:{'.'.join(interpreter.version.split('.')[:2])}-slim",

@@ -1,4 +1,4 @@
-"""`codenav sandbox exec`: run a step of code in a named sandbox."""
+"""`codenav sandbox exec`: a step of code in a named sandbox, or a prompt in it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ from codenav.core.errors import NotFound, UsageError
 def command(
     name: str, script: str | None, code: str | None, timeout: float | None, displays: Path | None, as_json: bool
 ) -> int:
-    """Run a SCRIPT (- is stdin) or CODE in the sandbox NAME.
+    """Run a SCRIPT (- is stdin) or CODE in the sandbox NAME; without either, work in it as at Python's own prompt.
 
     It is one step and sees the variables of earlier ones. Its output is on stdout as it arrives, then the value of its
     last expression. Ctrl-C interrupts the step and keeps the sandbox.
+
+    At the prompt Ctrl-D or exit leaves; the history is kept. Without a terminal the lines come from stdin, with no
+    prompts.
 
     \b
     Exit codes: 0 it ran to its end, 1 it raised or ended its process, 2 wrong usage or no such
@@ -41,11 +44,17 @@ def command(
       codenav sandbox exec lab -c "x = 41"
       codenav sandbox exec lab -c "x + 1" --json
     """
-    if (script is None) == (code is None):
+    if script is not None and code is not None:
         raise click.UsageError("name a SCRIPT, or code with -c.")
     from codenav.cli.sandbox_show import Printer, exit_code, interruptible, save_displays, show, tell_calls
     from codenav.sandboxes.daemon.client import connect
 
+    if script is None and code is None:
+        if displays or as_json:
+            raise click.UsageError("--displays and --json go with a SCRIPT, or with -c.")
+        from codenav.cli.sandbox_prompt import prompt
+
+        return prompt(name, timeout)
     source = _read(script) if script is not None else str(code)
     with connect(name) as box, interruptible(box):
         printer = None if as_json else Printer()

@@ -9,42 +9,30 @@ import click
 
 from codenav.cli.options import (
     Duration,
-    default_of,
+    SectionedCommand,
     json_option,
+    on_option,
     print_json,
     python_option,
-    resources_of,
     sandbox_options,
     say,
+    set_option,
+    setting_option,
+    tool_options,
 )
-from codenav.cli.sections import SectionedCommand
-from codenav.cli.tool_options import calling_options
 
 
 @click.command("start", cls=SectionedCommand)
 @click.option("--name", metavar="NAME", default="", help="Name of the sandbox.  [default: box1, box2 and so on]")
-@click.option(
-    "--backend",
-    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    help=f"Backend that isolates the code; process isolates nothing.  {default_of('sandbox')}",
-)
-@click.option("--on", "sources", metavar="SOURCE", multiple=True, help="Code base, or tools to call. Repeatable.")
-@click.option(
-    "--work-dir",
-    metavar="DIR",
-    help="Folder that is copied in, and gets the files that the code writes.  [default: an empty one]",
-)
+@on_option(required=False)
+@setting_option("work_dir")
 @click.option(
     "--idle", type=Duration(), default="1h", show_default=True, help="End the sandbox after this time without a step."
 )
-@click.option(
-    "--snapshots/--no-snapshots",
-    default=True,
-    help="Keep a snapshot from before each step, for crashes.  [default: yes]",
-)
 @sandbox_options
-@calling_options
+@tool_options
 @python_option
+@set_option
 @json_option
 def command(**options: Any) -> None:
     """Start a sandbox that keeps its variables until it is stopped, and print its name.
@@ -57,22 +45,23 @@ def command(**options: Any) -> None:
     \b
     Examples:
       codenav sandbox start --name lab --on ./my-repo
-      codenav sandbox start --backend docker --image python:3.12-slim --network bridge
+      codenav sandbox start --sandbox docker --image python:3.12-slim --network bridge
       codenav sandbox start --name lab --env STRIPE_KEY --mount ./data --idle 8h
       codenav sandbox start --on openapi:shop.yaml --secret shop_key=SHOP_KEY --allow write
     """
     from codenav.cli.asking import confirm
-    from codenav.cli.sandbox_ps import row_of
+    from codenav.cli.sandbox import row_of
     from codenav.core.config import load_config
-    from codenav.core.options import SandboxOptions, ToolOptions, given_of
+    from codenav.core.options import SandboxOptions
+    from codenav.core.setting import updated
     from codenav.retrieval.source_index import listed
     from codenav.sandboxes.daemon import launch, places
     from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir
     from codenav.tools.reading import asking_with
 
-    options["resources"] = resources_of(options)
-    tools = load_config().tool_options(**given_of(ToolOptions, options))
-    contained = SandboxOptions(**given_of(SandboxOptions, options))
+    config = load_config()
+    contained = updated(SandboxOptions(resources=updated(config.resources, options)), options)
+    tools = updated(config.tools, options).checked()
     with asking_with(tools.values()):
         factory = SandboxFactory.of(
             contained,

@@ -8,22 +8,21 @@ import click
 
 from codenav.cli.options import (
     block_line,
-    no_rerank_option,
+    json_option,
     on_option,
     one_line,
     print_json,
     reading_options,
     say,
+    setting_option,
     signature_line,
 )
-from codenav.cli.sections import SectionedCommand
-from codenav.cli.selection_options import searching_options, selection_of
 from codenav.core.blocks import Moved
 
 
-@click.command("search", cls=SectionedCommand)
+@click.command("search")
 @click.argument("query", default="")
-@on_option
+@on_option()
 @click.option(
     "--request",
     metavar="TEXT",
@@ -31,17 +30,24 @@ from codenav.core.blocks import Moved
     help="What the search is for, in plain text: without QUERY its words are searched for; with it they rank the hits.",
 )
 @click.option("--explain", is_flag=True, help="Say where each hit that was moved stood before, and what moved it.")
-@no_rerank_option
-@searching_options
+@setting_option("embeddings")
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Hits to print.")
 @reading_options
+@json_option
 def command(
-    query: str, sources: tuple[str, ...], request: str, explain: bool, limit: int, as_json: bool, **options: Any
+    query: str,
+    sources: tuple[str, ...],
+    request: str,
+    explain: bool,
+    embeddings: str | None,
+    limit: int,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Search code bases. A query that is not well formed is repaired, never refused.
 
     The first 100 hits are ranked by what verified episodes and codenav graph learn taught about a source. To those of
-    a --request, callables are added that answered similar requests.
+    a --request, callables are added that answered similar requests. --set rerank=no leaves out all of that.
 
     Fields: text (default), name, type, file_path, doc, signature, calls, language, source, lines.
 
@@ -57,10 +63,8 @@ def command(
     from codenav.cli.display import opening
     from codenav.session import api
 
-    rerank = options.pop("rerank") is not False
-    services = selection_of(options)
     with opening(sources, options) as keywords:
-        result = api.search(query, on=sources, request=request, limit=limit, rerank=rerank, **keywords, **services)
+        result = api.search(query, on=sources, request=request, limit=limit, embeddings=embeddings, **keywords)
     if as_json:
         print_json(result.to_dict())
         return

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import counted, json_option, one_line, print_json, python_option, say, store_of, store_options
-from codenav.cli.sections import SectionedCommand
+from codenav.cli.lazy import LazyGroup
+from codenav.cli.options import counted, json_option, one_line, place_options, print_json, say
 
 if TYPE_CHECKING:
     from codenav.core.protocols import Store
 
-CHECK_HINT = "codenav doctor; if that finds nothing, it is a fault of codenav's: report it with this line"
 
-
-@click.group("sources")
+@click.group("sources", cls=LazyGroup)
 def command() -> None:
-    """List, show and remove indexes, and check the store that keeps them.
+    """List and remove indexes.
 
     \b
     Examples:
       codenav sources list
-      codenav sources show pkg:networkx
+      codenav sources list pkg:networkx
       codenav sources remove pkg:networkx
     """
 
 
-@command.command("list", cls=SectionedCommand)
-@store_options
+@command.command("list")
+@click.argument("source", required=False, shell_complete=completing.indexes)
+@place_options
 @json_option
-def list_sources(as_json: bool, **options: Any) -> None:
-    """List the indexes, one a line.
+def list_sources(source: str | None, python: str | None, store: str | None, as_json: bool) -> None:
+    """List the indexes, one a line. With SOURCE, what its index holds, and which files were skipped and why.
 
     \b
     Examples:
-      codenav sources list --json
+      codenav sources list
+      codenav sources list pkg:networkx
+      codenav sources list ./my-repo --json
     """
-    with closing(_store(options)) as store:
-        entries = store.list()
+    with closing(_store(store)) as opened:
+        if source is not None:
+            _show(source, python, opened, as_json)
+            return
+        entries = opened.list()
     if as_json:
         print_json([stats.to_dict() for stats in entries])
         return
@@ -52,23 +56,11 @@ def list_sources(as_json: bool, **options: Any) -> None:
         say("No index yet. Try: codenav index .", err=True)
 
 
-@command.command("show", cls=SectionedCommand)
-@click.argument("source", shell_complete=completing.indexes)
-@store_options
-@python_option
-@json_option
-def show(source: str, python: str | None, as_json: bool, **options: Any) -> None:
-    """Show what the index of SOURCE holds, and which files were skipped and why.
-
-    \b
-    Examples:
-      codenav sources show pkg:networkx
-      codenav sources show ./my-repo --json
-    """
+def _show(source: str, python: str | None, store: Store, as_json: bool) -> None:
+    """Print what an index holds."""
     from codenav.retrieval.source_index import parts_of, stored_index
 
-    with closing(_store(options)) as store:
-        stats = stored_index(source, python=python, store=store)
+    stats = stored_index(source, python=python, store=store)
     parts = parts_of(stats.source)
     if as_json:
         print_json({**stats.to_dict(), "parts": parts})
@@ -92,12 +84,11 @@ def show(source: str, python: str | None, as_json: bool, **options: Any) -> None
             say(f"  {one_line(skip.path)}: {one_line(skip.reason)}")
 
 
-@command.command("remove", cls=SectionedCommand)
+@command.command("remove")
 @click.argument("source", shell_complete=completing.indexes)
-@store_options
-@python_option
+@place_options
 @json_option
-def remove(source: str, python: str | None, as_json: bool, **options: Any) -> None:
+def remove(source: str, python: str | None, store: str | None, as_json: bool) -> None:
     """Remove the index of SOURCE. The source itself is not touched; files fetched for it go too.
 
     \b
@@ -106,42 +97,16 @@ def remove(source: str, python: str | None, as_json: bool, **options: Any) -> No
     """
     from codenav.retrieval.source_index import remove_index
 
-    with closing(_store(options)) as store:
-        name = remove_index(source, python=python, store=store)
+    with closing(_store(store)) as opened:
+        name = remove_index(source, python=python, store=opened)
     if as_json:
         print_json({"source": name, "removed": True})
         return
     say(f"removed the index of {one_line(name)}")
 
 
-@command.command("check", cls=SectionedCommand)
-@store_options
-@json_option
-def check(as_json: bool, **options: Any) -> int:
-    """Check that the store does what codenav needs of it, on indexes of its own that are removed again.
-
-    \b
-    Examples:
-      codenav sources check
-      codenav sources check --store elasticsearch --elasticsearch-url http://localhost:9200
-    """
-    from codenav.core.config import load_config
-    from codenav.retrieval.stores import check_store
-
-    good = True
-    rows = []
-    for row in check_store(load_config().store_options(**store_of(options))):
-        good = good and row.ok
-        rows.append({"name": row.name, "ok": row.ok, "detail": row.detail, "hint": "" if row.ok else CHECK_HINT})
-        if not as_json:
-            say(f"{'ok  ' if row.ok else 'FAIL'}  {row.name}" + (f": {one_line(row.detail)}" if row.detail else ""))
-    if as_json:
-        print_json(rows)
-    return 0 if good else 1
-
-
-def _store(options: dict[str, Any]) -> Store:
+def _store(name: str | None) -> Store:
     from codenav.core.config import load_config
     from codenav.retrieval.stores import open_store
 
-    return open_store(load_config().store_options(**store_of(options)))
+    return open_store(load_config().store_options(store=name))

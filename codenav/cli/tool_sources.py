@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+from codenav.cli import completing
+from codenav.cli.options import Decorator
 from codenav.core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -15,20 +17,19 @@ if TYPE_CHECKING:
     from codenav.tools.layout import State
     from codenav.tools.model import Operation
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 ANY_SOURCE = "openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL"
-no_refresh_option: Decorator = click.option(
-    "--no-refresh", is_flag=True, help="Take the state that was read last, without asking a server or a program."
-)
-private_option: Decorator = click.option(
-    "--allow-private", is_flag=True, help="Let specifications name files and servers on private addresses."
+tools_option: Decorator = click.option(
+    "--on",
+    "sources",
+    metavar="SOURCE",
+    multiple=True,
+    required=True,
+    shell_complete=completing.sources,
+    help="Source of tools: openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL. Repeatable.",
 )
 
 
-def states_of(
-    sources: Sequence[str], *, secrets: Sequence[str] = (), no_refresh: bool = False, allow_private: bool = False
-) -> list[State]:
+def states_of(sources: Sequence[str], *, secrets: Sequence[str] | None = None, no_refresh: bool = False) -> list[State]:
     """The states of tool sources; a named index stands for those that it has.
 
     `secrets` (`NAME=VARIABLE`) are for servers that want a token to tell what they have.
@@ -38,7 +39,8 @@ def states_of(
         NotFound, Unavailable, StorageFull: as `tools.layout.laid_out`; the variable of a secret is not set.
     """
     from codenav.cli.display import notice
-    from codenav.core.options import ToolOptions
+    from codenav.core.config import load_config
+    from codenav.core.setting import updated
     from codenav.indexers import index_groups
     from codenav.indexers.git import LOOK_AGAIN
     from codenav.tools import places
@@ -48,7 +50,7 @@ def states_of(
     from codenav.tools.state_files import read_spec_of
 
     found = []
-    options = ToolOptions(secrets=secrets)
+    options = updated(load_config().tools, {"secret": secrets})
     for source in sources:
         named = source.startswith(index_groups.PREFIX)
         members = index_groups.sources_of(source) if named else [source]
@@ -58,7 +60,8 @@ def states_of(
         age = None if no_refresh else LOOK_AGAIN
         with asking_with(options.values()):
             found += [
-                laid_out(places.parse(one), max_age=age, notice=notice, allow_private=allow_private) for one in specs
+                laid_out(places.parse(one), max_age=age, notice=notice, allow_private=options.allow_private)
+                for one in specs
             ]
     check_names(options.variables(), [read_spec_of(state.path, names=()) for state in found])
     return found
@@ -121,6 +124,6 @@ def find_operation(states: Sequence[State], asked: str) -> tuple[State, str]:
         last = wanted.rpartition(".")[2]
         near = difflib.get_close_matches(last, known, n=2, cutoff=0.5) or [name for name in known if last in name][:2]
         where = " ".join(state.place.name for state in states)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"codenav tools list {where}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"codenav tools show --on {where}"
         raise NotFound(f"no tool {asked!r}", hint=hint)
     return found[0]

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli import completing
-from codenav.cli.options import json_option, print_json, say
-from codenav.cli.tool_options import allow_option, secret_option, server_option, timeout_option
-from codenav.cli.tool_sources import find_operation, no_refresh_option, operation_of, private_option, states_of
+from codenav.cli.options import json_option, no_refresh_option, print_json, say, set_option, tool_options
+from codenav.cli.tool_sources import find_operation, operation_of, states_of, tools_option
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
@@ -25,39 +23,24 @@ if TYPE_CHECKING:
 @click.command("call")
 @click.argument("name")
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option(
-    "--on",
-    "sources",
-    metavar="SOURCE",
-    multiple=True,
-    required=True,
-    shell_complete=completing.sources,
-    help="Source of tools: openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL. Repeatable.",
-)
+@tools_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the answer to this file instead of printing it; an answer that is a file needs it.",
 )
-@secret_option
-@allow_option
-@server_option
-@timeout_option
+@tool_options
 @no_refresh_option
-@private_option
+@set_option
 @json_option
 def command(
     name: str,
     arguments: tuple[str, ...],
     sources: tuple[str, ...],
     out: Path | None,
-    secrets: tuple[str, ...],
-    allow: str | None,
-    server: str | None,
-    tool_timeout: float | None,
     no_refresh: bool,
-    allow_private: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Call the operation NAME, and print its answer: JSON, or a text as it is.
 
@@ -72,15 +55,14 @@ def command(
     """
     from codenav.cli import asking
     from codenav.core.config import load_config
-    from codenav.core.options import ToolOptions
+    from codenav.core.setting import updated
     from codenav.tools.broker.broker import Broker
     from codenav.tools.describing import is_file
     from codenav.tools.state_files import read_spec_of
 
-    options = load_config().tool_options(
-        secrets=secrets, allow=allow or ToolOptions.allow, server=server, tool_timeout=tool_timeout
-    )
-    states = states_of(sources, secrets=secrets, no_refresh=no_refresh, allow_private=allow_private)
+    secrets = options["secret"]
+    tools = updated(load_config().tools, options).checked()
+    states = states_of(sources, secrets=secrets, no_refresh=no_refresh)
     state, found = find_operation(states, name)
     operation, _ = operation_of(state, found)
     spec = read_spec_of(state.path, names=())
@@ -89,7 +71,7 @@ def command(
         raise UsageError(f"the answer of {found} is a file", hint="--out FILE names the file to write it to")
     made: list[Any] = []
     confirm = asking.confirm if sys.stdin.isatty() and sys.stderr.isatty() else None
-    with Broker([state.path], options, confirm=confirm, called=made.append) as broker:
+    with Broker([state.path], tools, confirm=confirm, called=made.append) as broker:
         broker.demand_secrets(spec, operation)
         answer = broker(f"tools/{state.summary.name}/{found}", {"arguments": given})
     if as_json:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from codenav.cli import completing
-from codenav.cli.options import counted, json_option, one_line, print_json, say
-from codenav.cli.tool_options import allow_private_option, secret_option, server_option
+from codenav.cli.options import (
+    counted,
+    json_option,
+    one_line,
+    print_json,
+    say,
+    set_option,
+    setting_option,
+)
 from codenav.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,18 +31,17 @@ MOST = 20
 @click.command("check")
 @click.argument("source", shell_complete=completing.sources)
 @click.option("--no-network", is_flag=True, help="Ask no server: only the document and the descriptions are checked.")
-@click.option("--strict", is_flag=True, help="Name the tools that --strict leaves out of a run; any is exit code 1.")
-@secret_option
-@server_option
-@allow_private_option
+@click.option("--strict", is_flag=True, help="Name the tools that strict=yes leaves out of a run; any is exit code 1.")
+@setting_option("secret")
+@setting_option("server")
+@set_option
 @json_option
 def command(
     source: str,
     no_network: bool,
     strict: bool,
-    secrets: tuple[str, ...],
+    secret: Sequence[str] | None,
     server: str | None,
-    allow_private: bool | None,
     as_json: bool,
 ) -> int:
     """Check SOURCE: its document, its servers, a trial of each tool that only reads, and its descriptions.
@@ -45,8 +51,8 @@ def command(
     completeness and readability. What is found lowers the weights of tools in searches.
 
     \b
-    Exit codes: 0 all in order, 1 something is not, 4 a server cannot be reached or refuses us. Descriptions count
-    with --strict only.
+    Exit codes: 0 all in order, 1 something is not, 4 a server cannot be reached or refuses us.
+    Descriptions count with --strict only.
 
     \b
     Examples:
@@ -54,14 +60,15 @@ def command(
       codenav tools check openapi:shop.yaml --no-network --strict
       codenav tools check openapi:http://localhost:8000/openapi.json --secret shop_key=SHOP_KEY --json
     """
-    from codenav.core.options import ToolOptions
+    from codenav.core.config import load_config
+    from codenav.core.setting import updated
     from codenav.tools import places
 
     if not places.is_tools(source):
         raise UsageError(
             f"{source} is no source of tools", hint="openapi:FILE, mcp:COMMAND or tools:FILE, each also a URL"
         )
-    options = ToolOptions(secrets=secrets, server=server or "", allow_private=bool(allow_private)).checked()
+    options = updated(load_config().tools, {"secret": secret, "server": server}).checked()
     found: list[Row] = []
     for row in _rows(places.parse(source), options, network=not no_network):
         found.append(row)
@@ -135,7 +142,7 @@ def _show_wanting(place: Place) -> None:
     checks = weights.read(state.path)
     lower = [name for name, path in state.summary.operations.items() if path in checks and checks[path].weight < 1]
     if lower:
-        say(one_line(f"--strict leaves out: {', '.join(lower)}"))
+        say(one_line(f"strict leaves out: {', '.join(lower)}"))
 
 
 def _exit_code(found: list[Row], *, strict: bool) -> int:

@@ -7,17 +7,16 @@ from typing import Any
 
 import click
 
-from codenav.cli.options import counted, on_option, print_json, reading_options, say
-from codenav.cli.sections import SectionedCommand
+from codenav.cli.options import base_url_option, counted, json_option, on_option, print_json, reading_options, say
 
 
-@click.command("train-retriever", cls=SectionedCommand)
+@click.command("train-retriever")
 @click.option(
     "--from", "learn_from", required=True, metavar="episodes|FILE|docstrings",
     help="What is learnt from: the verified episodes on this machine, a file of traces, or the first lines of "
     "docstrings, where nobody has asked for anything yet.",
 )  # fmt: skip
-@on_option
+@on_option()
 @click.option("--out", required=True, metavar="DIR", help="Directory of the retriever; an older one is replaced.")
 @click.option(
     "--base",
@@ -30,9 +29,7 @@ from codenav.cli.sections import SectionedCommand
     metavar="MODEL",
     help="Model that describes callables which only look like those that were called: three of each, for 200 at most.",
 )
-@click.option(
-    "--base-url", metavar="URL", help="Server of that model.  [default: OPENAI_BASE_URL, else that of OpenAI]"
-)
+@base_url_option
 @click.option(
     "--epochs",
     type=click.IntRange(0, 1000),
@@ -41,6 +38,7 @@ from codenav.cli.sections import SectionedCommand
     help="Times that each request is seen; 0 means 10, or fewer for many requests; 2 with --base.  [default: 0]",
 )
 @reading_options
+@json_option
 def command(
     learn_from: str,
     sources: tuple[str, ...],
@@ -63,11 +61,10 @@ def command(
       codenav train-retriever --from episodes --on openapi:shop.json --out ./retriever
       codenav train-retriever --from traces.jsonl --on openapi:shop.json --out ./retriever --json
       codenav train-retriever --from docstrings --on pkg:networkx --out ./retriever
-      codenav search --request 'Which mugs are in stock?' --on openapi:shop.json --embeddings ./retriever
+      codenav search --request 'Mugs in stock?' --on openapi:shop.json --embeddings ./retriever
     """
     from codenav.agents.models import open_model
-    from codenav.cli.display import notice, opening
-    from codenav.cli.left_out import tell_unknown, telling_few
+    from codenav.cli.display import notice, opening, tell_unknown, telling_few
     from codenav.toolgraph.retrievers import train_retriever
 
     model = open_model(negatives, base_url=base_url or "", notice=notice) if negatives else None

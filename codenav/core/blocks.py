@@ -409,7 +409,7 @@ class IndexStats(Document):
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
     def to_dict(self, *, details: bool = True) -> dict[str, Any]:
-        """The document of `codenav sources show --json`; without `details` that of `codenav index --json`."""
+        """The document of `codenav sources list --json`; without `details` that of `codenav index --json`."""
         detailed = () if details else ("kinds", "languages", "versions", "built")
         return {name: value for name, value in super().to_dict().items() if name not in detailed}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from codenav.core.errors import UsageError
+from codenav.core.setting import DAY, setting
 from codenav.core.system.stored import Stored
 
 
@@ -12,18 +13,24 @@ from codenav.core.system.stored import Stored
 class Limits(Stored):
     """The limits of an episode. Reaching one ends it with status `limit` and exit code 3.
 
-    Without limits of its own, a session takes the configured ones (`config.toml`, CODENAV_LIMIT_STEPS, …), else these.
+    Without limits of its own, a session takes the configured ones, else these. The steps are the default of the
+    released CodeNav (codenav_run.py, --max_steps).
 
     Raises:
         UsageError: a limit is negative.
     """
 
-    steps: int = 20
-    """Actions of the agent. 0 means no limit. The default of the released CodeNav (codenav_run.py, --max_steps)."""
-    seconds: float = 600.0
-    """Wall clock from the first prompt. 0 means no limit."""
-    tokens: int = 0
-    """Input and output tokens of all model calls together. 0 means no limit."""
+    steps: int = setting(
+        20, "Most actions of an episode; 0 is no limit.", key="max_steps", metavar="N", least=0, zero="no limit"
+    )
+    seconds: float = setting(
+        600.0, "Most seconds of an episode, from the first prompt; 0 is no limit.",
+        key="max_seconds", metavar="SECONDS", least=0, most=DAY, unit="seconds", zero="no limit",
+    )  # fmt: skip
+    tokens: int = setting(
+        0, "Most tokens of an episode, of all model calls; 0 is no limit.",
+        key="max_tokens", metavar="N", least=0, zero="no limit",
+    )  # fmt: skip
     invalid_actions: int = 5
     """Successive answers without a valid action, after which the episode has failed. 0 means no limit."""
 

@@ -1,7 +1,7 @@
-"""The options of a caller: one class for each part of a session, and the same options as plain keywords.
+"""The options of a caller: one class for each part of a session. Their fields are the definitions of all options.
 
-Defaults are defined in these classes (and in `Resources` and `Limits`) and nowhere else. Configuration, help texts
-and the tables of `docs/` are made from them, or compared with them by tests.
+From a field are made the keyword of `codenav.run`, the long option, the key of the configuration file, the variable,
+the help text and the row of docs/reference.md; see `codenav.core.setting`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.core.execution import Mount, Resources, SandboxSettings, SettingKeywords
-from codenav.core.tool_selection import ToolSelection
+from codenav.core.execution import Mount, Resources, SandboxSettings
+from codenav.core.setting import DAY, SMALLEST, check_ranges, keywords_of, setting
 
 if TYPE_CHECKING:
     from codenav.core.messages import Hear
     from codenav.core.protocols import CallHandler, Model
 
 STORES = ("embedded", "elasticsearch")
+BACKENDS = ("auto", "docker", "bubblewrap", "process")
 
 
 @dataclass(frozen=True)
@@ -34,24 +35,31 @@ class StoreOptions:
     A session takes such an object as it is. As plain keywords, missing ones have the configured values.
     """
 
-    store: str = "embedded"
-    """`embedded` or `elasticsearch`."""
-    elasticsearch_url: str = ""
-    """Base URL with scheme and port (`https://localhost:9200`), or nodes of one cluster separated by commas."""
-    elasticsearch_replicas: int = 0
-    """Copies of each shard besides the first one. 0 suits a single node."""
-    elasticsearch_shards: int = 1
-    elasticsearch_api_key: str = field(default="", repr=False)
-    """API key in encoded form, `id:key` in base64. Empty means none."""
-    elasticsearch_user: str = ""
-    elasticsearch_password: str = field(default="", repr=False)
-    elasticsearch_ca_file: str = ""
-    """PEM file of the authority that signed the server's certificate. Empty means the system's authorities."""
-    vectors: bool = True
-    """Whether plain words also find words of similar meaning, by the vectors that codenav ships.
-
-    That is a matter of the search alone: no index stores anything of it.
-    """
+    store: str = setting("embedded", "Store of the indexes.", choices=STORES)
+    elasticsearch_url: str = setting(
+        "", "Address of the server, with scheme and port; several, separated by commas, are nodes of one cluster.",
+        key="elasticsearch.url", metavar="URL[,URL…]",
+    )  # fmt: skip
+    elasticsearch_replicas: int = setting(
+        0, "Copies of each shard besides the first one; 0 suits a single node.",
+        key="elasticsearch.replicas", metavar="N", least=0,
+    )  # fmt: skip
+    elasticsearch_shards: int = setting(1, "Shards of each index.", key="elasticsearch.shards", metavar="N", least=1)
+    elasticsearch_api_key: str = setting(
+        "", "API key in encoded form, id:key in base64.", key="elasticsearch.api_key", metavar="KEY", secret=True
+    )
+    elasticsearch_user: str = setting("", "User, where there is no API key.", key="elasticsearch.user", metavar="NAME")
+    elasticsearch_password: str = setting(
+        "", "Password of the user.", key="elasticsearch.password", metavar="TEXT", secret=True
+    )
+    elasticsearch_ca_file: str = setting(
+        "", "Certificate of the authority that signed the server's (PEM).",
+        key="elasticsearch.ca_file", metavar="FILE", unset="the system's authorities",
+    )  # fmt: skip
+    vectors: bool = setting(
+        True,
+        "Plain words also find words of similar meaning, by vectors that codenav ships; no index stores any of it.",
+    )
 
     def checked(self) -> StoreOptions:
         """Return the options after checking them.
@@ -59,12 +67,7 @@ class StoreOptions:
         Raises:
             UsageError: the store does not exist, or a number is out of range.
         """
-        if self.store not in STORES:
-            raise UsageError(f"no store {self.store!r}", hint=f"one of {', '.join(STORES)}")
-        if self.elasticsearch_replicas < 0 or self.elasticsearch_shards < 1:
-            raise UsageError(
-                "Elasticsearch takes 0 replicas or more, and 1 shard or more", hint="docs/elasticsearch.md"
-            )
+        check_ranges(self)
         return self
 
     def secrets(self) -> dict[str, str]:
@@ -79,28 +82,31 @@ class StoreOptions:
 class SandboxOptions(SandboxSettings):
     """The sandbox that runs the code: `SandboxOptions("docker", image="python:3.12-slim", gpus="all")`.
 
-    A field that is empty or None has the configured value, else the default.
+    A field that is empty or None has the configured value, else the default. `auto` takes Docker if its engine has an
+    image built for these sources, else bubblewrap.
     """
 
-    backend: str = ""
-    """`auto`, `docker`, `bubblewrap` or `process` (no isolation).
-
-    `auto` takes Docker if its engine has an image built for these sources, else bubblewrap. Configured: `sandbox`.
-    """
+    backend: str = setting(
+        "", "Sandbox of the code; process contains nothing.", key="sandbox", choices=BACKENDS, usual="auto"
+    )
     _: KW_ONLY
-    python: str | Path | None = None
-    """Interpreter or virtual environment in which packages are found and code runs.
-
-    Default: the active virtual environment, else codenav's own.
-    """
-    work_dir: str | Path | None = None
-    """Folder copied in at the start. It gets the files that the code writes. Default: one beside the first record."""
-    env: Sequence[str] | Mapping[str, str] = field(default=(), metadata={"option": "env"})
-    """Names of this process's variables that the code sees, or names with values. Values are masked in all output."""
+    python: str | Path | None = setting(
+        None, "Interpreter or virtual environment in which packages are found and code runs.",
+        metavar="PATH", unset="the active virtual environment, else codenav's own",
+    )  # fmt: skip
+    work_dir: str | Path | None = setting(
+        None, "Folder that is copied in, and gets the files that the code writes.",
+        metavar="DIR", unset="a new one", configured=False,
+    )  # fmt: skip
+    env: Sequence[str] | Mapping[str, str] = setting(
+        (), "Variable of the environment that the code sees, masked in all output. Repeatable.", metavar="NAME"
+    )
     resources: Resources | None = None
     """Limits of the code. Default: the configured `memory`, `cpus`, `pids` and `code_timeout`."""
-    mounts: Sequence[str | Path | Mount] = field(default=(), metadata={"option": "mount"})
-    """Host folders that are live inside, at the same path. `DIR:rw` is writable, others are read-only."""
+    mounts: Sequence[str | Path | Mount] = setting(
+        (), "Folder that the code sees live, at the same path; read-only without :rw. Repeatable.",
+        key="mount", metavar="DIR[:rw]",
+    )  # fmt: skip
     calls: CallHandler | None = None
     """Handler of what the code asks of the host with `call_host`. Without it each call is refused."""
 
@@ -113,28 +119,32 @@ steps (2402.01030) have seven billion."""
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model that chooses the actions, and its prompts."""
+    """The model that chooses the actions, and its prompts. A field that is empty or None has the configured value."""
 
-    model: str | Model = ""
-    """A name, or any `protocols.Model`.
-
-    Empty: the configured one. If there is none, nothing runs (`ModelNotConfigured`).
-    """
+    model: str | Model = setting(
+        "", "Model name, or scripted:FILE to replay actions.",
+        metavar="NAME", unset="an installed local one, else nothing runs",
+    )  # fmt: skip
     _: KW_ONLY
-    base_url: str = ""
-    """URL of an OpenAI-compatible server. Empty: the configured one, else OPENAI_BASE_URL, else OpenAI's own."""
-    prompts: str | Path = ""
-    """Folder whose prompt files replace ours of the same name, or add those of new actions.
-
-    Empty: the configured one.
-    """
-    profile: str = ""
-    """`small`, `full`, or `auto`: small for a model of under 7 billion weights. Empty: the configured one."""
-    tries: int | None = None
-    """Scripts that the small profile draws for each step of code; the result that most give is kept.
-
-    None: the configured number, else 3 for a model on this machine and 1 for one on a server, which may cost money.
-    """
+    base_url: str = setting(
+        "", "OpenAI-compatible server. The key is read from OPENAI_API_KEY.",
+        metavar="URL", unset="OPENAI_BASE_URL, else OpenAI's own",
+    )  # fmt: skip
+    prompts: str | Path = setting(
+        "", "Folder with prompt files of your own, which replace ours of the same name.", metavar="DIR"
+    )
+    profile: str = setting(
+        "", "Prompts for a small or a large model; auto goes by its size: small is under 7 billion weights.",
+        choices=PROFILES, usual="auto",
+    )  # fmt: skip
+    tries: int | None = setting(
+        None, "Scripts drawn for each step of a small model; the result that most give counts.",
+        metavar="N", least=0, zero="the default", unset="3 for a model on this machine, else 1",
+    )  # fmt: skip
+    keep_alive: float | None = setting(
+        None, "Time without use after which the server of a local model ends.",
+        metavar="SECONDS", least=SMALLEST, most=DAY, unit="seconds", usual=300.0,
+    )  # fmt: skip
     heard: Hear | None = None
     """Callback for each request to the model and for what it writes, as it arrives (`codenav.Heard`).
 
@@ -147,8 +157,7 @@ class ModelOptions:
         Raises:
             UsageError: there is no such profile, or prompt files are given for the small one.
         """
-        if self.profile not in PROFILES:
-            raise UsageError(f"there is no profile {self.profile!r}", hint=near_one(self.profile, PROFILES))
+        check_ranges(self)
         if self.profile == "small" and self.prompts:
             raise UsageError("the small profile has no prompt files", hint="leave out --prompts, or --profile small")
         if self.profile != "auto" or self.prompts:
@@ -158,19 +167,18 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The tools that read each step of code."""
+    """The tools that read each step of code. Lint and types are on in the full profile and off in the small one."""
 
-    format: bool = False
-    """Formatting with black."""
-    lint: bool | None = None
-    """Checking with flake8. None: yes in the full profile, no in the small one."""
-    types: bool | None = None
-    """Checking with mypy. None as for `lint`."""
+    format: bool | None = setting(None, "Format each step with black.", key="checks.format", unset="no")
+    lint: bool | None = setting(
+        None, "Check each step with flake8.", key="checks.lint", unset="yes; no in the small profile"
+    )
+    types: bool | None = setting(
+        None, "Check each step with mypy.", key="checks.types", unset="yes; no in the small profile"
+    )
 
 
 GATES = ("read", "write", "all", "ask")
-MOST_TOOL_SECONDS = 86_400.0
-"""Most seconds of a call to a tool: a day, as for a step."""
 LEAST_ANSWER, MOST_ANSWER = 80, 100_000
 """Fewest and most characters of an answer in an observation: a line, and more than an observation has."""
 
@@ -179,29 +187,36 @@ LEAST_ANSWER, MOST_ANSWER = 80, 100_000
 class ToolOptions:
     """The calls that code may make to tools of `openapi:`, `mcp:` and `tools:` sources, and with which secrets.
 
-    A session takes such an object as it is. As plain keywords, missing ones have the configured values.
+    A session takes such an object as it is. As plain keywords, missing ones have the configured values. `secrets` may
+    be a mapping of names to variables.
     """
 
-    allow: str = "read"
-    """`read`: operations that only read. `write`: also those that create or change. `all`: also those that delete.
-    `ask`: each call that does more than read is asked for anew."""
-    secrets: Sequence[str] | Mapping[str, str] = field(default=(), metadata={"option": "secret"})
-    """`NAME=VARIABLE` for each security scheme: the variable of this process that holds its value. A mapping of names
-    to variables is the same. NAME may be a header (`Authorization: Bearer {}`) or query parameter (`?key={}`)."""
-    server: str = ""
-    """URL in place of the servers that a spec names."""
-    allow_private: bool = False
-    """Specs may refer to files on private addresses."""
+    allow: str = setting(
+        "read", "Calls to tools that the code may make: those that only read; also those that write; all, deleting "
+        "ones too; or ask, for each that does more than read.",
+        choices=GATES,
+    )  # fmt: skip
+    secrets: Sequence[str] | Mapping[str, str] = setting(
+        (), "Secret NAME of a tool source, from the environment variable VARIABLE; NAME may be a header, "
+        "'Authorization: Bearer {}', or a query parameter, '?key={}'. The code never sees it. Repeatable.",
+        key="secret", metavar="NAME=VARIABLE", configured=False,
+    )  # fmt: skip
+    server: str = setting("", "Server of the tools, in place of those that they name.", metavar="URL", configured=False)
+    allow_private: bool = setting(False, "Tool sources may name files and servers on private addresses.")
     handlers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions of this process for the tools of a function list without addresses, by name."""
-    compress: str | Model = ""
-    """Model that names the fields of long answers worth showing. Empty: rules do."""
-    answer_characters: int = 1024
-    """Most characters of an answer in an observation."""
-    tool_timeout: float = 30.0
-    """Most seconds of one call with its repeats, and with the start of an MCP server; never longer than its step."""
-    strict: bool = False
-    """Tools that a check found wanting are left out."""
+    compress: str | Model = setting(
+        "", "Model that names the fields of a tool's long answers worth showing.", metavar="MODEL", unset="rules do"
+    )
+    answer_characters: int = setting(
+        1024, "Most characters of a tool's answer in what the model is shown.",
+        metavar="N", least=LEAST_ANSWER, most=MOST_ANSWER, unit="characters",
+    )  # fmt: skip
+    tool_timeout: float = setting(
+        30.0, "Longest call to a tool with its repeats and the start of its server; never longer than its step.",
+        metavar="SECONDS", least=SMALLEST, most=DAY, unit="seconds",
+    )  # fmt: skip
+    strict: bool = setting(False, "Tools that a check found wanting are left out.")
 
     def checked(self) -> ToolOptions:
         """Return the options after checking them.
@@ -209,20 +224,9 @@ class ToolOptions:
         Raises:
             UsageError: a value is not one of those that are possible.
         """
-        if self.allow not in GATES:
-            raise UsageError(f"no such gate: {self.allow!r}", hint=f"one of {', '.join(GATES)}")
+        check_ranges(self)
         if self.server and not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", self.server):
             raise UsageError(f"the server is no address: {self.server!r}", hint="such as http://localhost:8000/v1")
-        if not LEAST_ANSWER <= self.answer_characters <= MOST_ANSWER:
-            raise UsageError(
-                f"answers of {self.answer_characters} characters",
-                hint=f"{LEAST_ANSWER} to {MOST_ANSWER}; the default is {ToolOptions.answer_characters}",
-            )
-        if not 0 < self.tool_timeout <= MOST_TOOL_SECONDS:
-            raise UsageError(
-                f"a time limit of {self.tool_timeout:g} seconds for calls to tools",
-                hint=f"above 0 and at most {MOST_TOOL_SECONDS:g}; the default is {ToolOptions.tool_timeout:g}",
-            )
         self.variables()
         return self
 
@@ -266,94 +270,19 @@ class ToolOptions:
         return values
 
 
-class StoreKeywords(TypedDict, total=False):
-    """`StoreOptions` as keywords. None or missing is the configured value."""
+@dataclass(frozen=True)
+class GraphOptions:
+    """The part of a tool graph within which searches find something, as it is written down; see `codenav.Within`."""
 
-    store: str | None
-    elasticsearch_url: str | None
-    elasticsearch_replicas: int | None
-    elasticsearch_shards: int | None
-    elasticsearch_api_key: str | None
-    elasticsearch_user: str | None
-    elasticsearch_password: str | None
-    elasticsearch_ca_file: str | None
-    vectors: bool | None
-
-
-class LimitKeywords(TypedDict, total=False):
-    """`Limits` as keywords, named as the options are."""
-
-    max_steps: int | None
-    max_seconds: float | None
-    max_tokens: int | None
-
-
-class ResourceKeywords(TypedDict, total=False):
-    """The limits of `Resources` that have an option, as keywords; a size is text such as `2g`, or bytes."""
-
-    memory: str | int | None
-    cpus: float | None
-    pids: int | None
-    code_timeout: float | None
-
-
-class SandboxKeywords(SettingKeywords, ResourceKeywords, total=False):
-    """`SandboxOptions` as keywords, without `backend`, whose name differs from place to place."""
-
-    python: str | Path | None
-    work_dir: str | Path | None
-    env: Sequence[str] | Mapping[str, str] | None
-    resources: Resources | None
-    mount: str | Path | Mount | Sequence[str | Path | Mount] | None
-    mounts: Sequence[str | Path | Mount] | None
-    calls: CallHandler | None
-
-
-class ModelKeywords(TypedDict, total=False):
-    """`ModelOptions` as keywords, without `model`."""
-
-    base_url: str | None
-    prompts: str | Path | None
-    profile: str | None
-    tries: int | None
-    heard: Hear | None
-
-
-class CheckKeywords(TypedDict, total=False):
-    """`CheckOptions` as keywords."""
-
-    format: bool | None
-    lint: bool | None
-    types: bool | None
-
-
-class PlainToolKeywords(TypedDict, total=False):
-    """The fields of `ToolOptions` that can be written down, as keywords. None or missing is the configured value."""
-
-    allow: str | None
-    secret: str | Sequence[str] | Mapping[str, str] | None
-    secrets: Sequence[str] | Mapping[str, str] | None
-    server: str | None
-    allow_private: bool | None
-    compress: str | Model | None
-    answer_characters: int | None
-    tool_timeout: float | None
-    strict: bool | None
-
-
-class ToolKeywords(PlainToolKeywords, total=False):
-    """`ToolOptions` as keywords."""
-
-    handlers: Mapping[str, Callable[..., Any]] | None
-
-
-Options = TypeVar("Options", StoreOptions, SandboxOptions, ModelOptions, CheckOptions, ToolOptions, ToolSelection)
-
-
-def given_of(kind: type[Options], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Remove the fields of an options class from keywords, and return those that are not None."""
-    taken = {item.name: keywords.pop(item.name, None) for item in fields(kind)}
-    return {name: value for name, value in taken.items() if value is not None}
+    within: Sequence[str] = setting(
+        (), "Searches find only the tools that the graph recommends for these actions.",
+        key="graph.within", metavar="ACTION",
+    )  # fmt: skip
+    file: str = setting("", "Tool graph, made by hand (YAML) or by codenav (JSON).", key="graph.file", metavar="FILE")
+    hops: int = setting(0, "Steps to the actions that follow.", key="graph.hops", metavar="N", least=0)
+    threshold: float = setting(
+        0.5, "Least score of an edge that is followed.", key="graph.threshold", metavar="SCORE", least=0, most=1
+    )
 
 
 def near_one(name: str, known: Sequence[str]) -> str:
@@ -362,50 +291,43 @@ def near_one(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"one of {', '.join(known)}"
 
 
-FIELDS = {
-    item.metadata["option"]: item.name
-    for kind in (SandboxOptions, ToolOptions, ToolSelection)
-    for item in fields(kind)
-    if "option" in item.metadata
-}
-"""The fields whose long option is not named as they are, or may be repeated, by that name."""
+FORMER = {
+    "limit_steps": "max_steps", "limit_seconds": "max_seconds", "limit_tokens": "max_tokens",
+    "format": "checks_format", "lint": "checks_lint", "types": "checks_types",
+    "mounts": "mount", "secrets": "secret", "rewrite": "rewrite_model",
+    "graph": "graph_file", "within_hops": "graph_hops", "within_threshold": "graph_threshold",
+}  # fmt: skip
+"""Names of settings in the version before, in files, records and keywords, with those of today."""
 
 
-def _as_field(name: str, value: Any, known: Collection[str]) -> tuple[str, Any]:
-    """The keyword that a long option stands for, with underscores: `mount` for `mounts`, `no_lint` for not `lint`."""
-    if name in FIELDS and value is not None and not isinstance(value, bool):
-        single = isinstance(value, str | Path | Mount) and FIELDS[name] in ("env", "mounts", "secrets")
-        return FIELDS[name], [value] if single else value
-    if name.startswith("no_") and name not in known and isinstance(value, bool):
-        return name.removeprefix("no_"), not value
-    return name, value
+def check_keywords(names: Collection[str], known: Sequence[str]) -> None:
+    """Check the names of keywords.
+
+    Raises:
+        UsageError: one is not known; the hint has a near one, or what took its place.
+    """
+    for name in names:
+        if name not in known:
+            now = FORMER.get(name.removeprefix("no_"), "")
+            hint = f"it is {now}= now" if now in known else near_one(name, known)
+            raise UsageError(f"there is no keyword {name!r}", hint=hint)
 
 
 _Taker = TypeVar("_Taker", bound=Callable[..., Any])
 
 
 def spelled(*kinds: Any) -> Callable[[_Taker], _Taker]:
-    """Make a decorator for functions with these `TypedDict` keywords: unknown keywords raise UsageError with a hint.
-
-    A long option of the command line is a keyword, too.
-    """
+    """Make a decorator for functions whose keywords are the fields of these options classes; see `check_keywords`."""
 
     def checking(function: _Taker) -> _Taker:
         parameters = inspect.signature(function).parameters.values()
         own = [item.name for item in parameters if item.kind != item.VAR_KEYWORD and item.name != "self"]
+        known = [*own, *(name for kind in kinds for name in keywords_of(kind))]
 
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
-            known = [*own, *(name for kind in kinds for name in kind.__annotations__)]
-            given = {}
-            for name, value in keywords.items():
-                field_name, meant = _as_field(name, value, known)
-                if field_name not in known:
-                    raise UsageError(f"there is no keyword {name!r}", hint=near_one(name, known))
-                if field_name in given:
-                    raise UsageError(f"{field_name!r} is given twice", hint=f"leave out {name!r}")
-                given[field_name] = meant
-            return function(*arguments, **given)
+            check_keywords(keywords, known)
+            return function(*arguments, **keywords)
 
         return cast(_Taker, checked)
 

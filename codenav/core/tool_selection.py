@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from codenav.core.errors import UsageError
+from codenav.core.setting import DAY, SMALLEST, check_ranges, setting
 
 if TYPE_CHECKING:
     from codenav.core.protocols import Model
@@ -23,45 +23,68 @@ class ToolSelection:
     An agent and a gateway take the same object. As plain keywords, missing ones have the configured values.
     """
 
-    embeddings: str = ""
-    """Encoder of texts: a directory of sentence-transformers or of `codenav train-retriever`, or the URL of a server
-    with `/v1/embeddings`. Empty: none."""
-    embeddings_model: str = ""
-    """Name that such a server is asked for. Empty: the only one that it lists."""
-    embeddings_dimensions: int = 0
-    """Numbers of a vector that such a server is asked for. 0 leaves them to the model."""
-    embeddings_api_key: str = field(default="", repr=False)
-    """Key of that server. Empty: none is sent."""
-    rerank_url: str = field(default="", metadata={"option": "rerank"})
-    """URL of a rerank service. Empty: none."""
-    rerank_model: str = ""
-    """Name that the service is asked for. Empty: its own."""
-    rerank_api_key: str = field(default="", repr=False)
-    """Key of the service. Empty: none is sent."""
-    rerank_seconds: float = 10.0
-    """Time limit of one choice at the service, with all its parts and retries."""
-    rerank_trigger: int = 5
-    """Number of tools, or of hits, from which there is a choice at all."""
-    rerank_top: int = 20
-    """Most tools that are kept. 0 is no limit."""
-    rerank_percent: float = 100.0
-    """Most tools that are kept, in per cent of those given; at least one is. The smaller of both limits counts."""
-    rerank_threshold: float = 0.0
-    """Score below which a tool is dropped even inside these limits. What a score means is the service's. 0 is off."""
-    rerank_failure: str = "skip"
-    """`skip`: where the service fails, everything is kept as it was. `abort`: that is an error."""
-    rewrite: str | Model = ""
-    """Model that writes the request anew from the last turns, before anything is ranked by it. Empty: off."""
-    rewrite_trigger: int = 0
-    """Turns of a conversation above which that is done. 0 is no condition."""
-    rewrite_turns: int = 6
-    """Last turns of the conversation that this model sees, the request included. 0 means all."""
-    rewrite_tokens: int = 128
-    """Most tokens that it may write."""
-    rewrite_prompt: str = ""
-    """File with a prompt in place of the one that is built in."""
-    rewrite_failure: str = "skip"
-    """`skip`: where the model fails, the request is taken as it is. `abort`: that is an error."""
+    rerank: bool = setting(
+        True, "Searches order their hits by the tool graphs of the sources, which episodes teach, and by what is set "
+        "here.",
+    )  # fmt: skip
+    embeddings: str = setting(
+        "", "Encoder for meaning: a directory of sentence-transformers or of codenav train-retriever, or a server with "
+        "/v1/embeddings.",
+        metavar="DIR|URL",
+    )  # fmt: skip
+    embeddings_model: str = setting("", "Model of that server.", metavar="NAME", unset="the only one it lists")
+    embeddings_dimensions: int = setting(
+        0, "Numbers of a vector that the server is asked for.",
+        metavar="N", least=0, most=65_536, zero="the model's own",
+    )  # fmt: skip
+    embeddings_api_key: str = setting("", "Key of that server.", metavar="KEY", secret=True)
+    rerank_url: str = setting("", "Rerank service that orders the first hits again.", key="rerank.url", metavar="URL")
+    rerank_model: str = setting("", "Model of the service.", key="rerank.model", metavar="NAME", unset="its own")
+    rerank_api_key: str = setting("", "Key of the service.", key="rerank.api_key", metavar="KEY", secret=True)
+    rerank_seconds: float = setting(
+        10.0, "Time limit of one choice at the service, with all its parts and retries.",
+        key="rerank.seconds", metavar="SECONDS", least=SMALLEST, most=DAY, unit="seconds",
+    )  # fmt: skip
+    rerank_trigger: int = setting(
+        5, "Number of tools, or of hits, from which there is a choice at all.",
+        key="rerank.trigger", metavar="N", least=0,
+    )  # fmt: skip
+    rerank_top: int = setting(20, "Most tools that are kept.", key="rerank.top", metavar="N", least=0, zero="no limit")
+    rerank_percent: float = setting(
+        100.0, "Most tools that are kept, in per cent of those given; at least one is. The smaller of both limits "
+        "counts.",
+        key="rerank.percent", metavar="PERCENT", least=SMALLEST, most=100,
+    )  # fmt: skip
+    rerank_threshold: float = setting(
+        0.0, "Score below which a tool is dropped even inside these limits; what a score means is the service's.",
+        key="rerank.threshold", metavar="SCORE",
+    )  # fmt: skip
+    rerank_failure: str = setting(
+        "skip", "Where the service fails: keep everything as it was, or end with an error.",
+        key="rerank.failure", choices=FAILURES,
+    )  # fmt: skip
+    rewrite_model: str | Model = setting(
+        "", "Model that writes a request anew from the last turns, before anything is ranked by it.",
+        key="rewrite.model", metavar="MODEL",
+    )  # fmt: skip
+    rewrite_trigger: int = setting(
+        0, "Turns of a conversation above which that is done.",
+        key="rewrite.trigger", metavar="N", least=0, zero="no condition",
+    )  # fmt: skip
+    rewrite_turns: int = setting(
+        6, "Last turns of the conversation that this model sees, the request included.",
+        key="rewrite.turns", metavar="N", least=0, zero="all",
+    )  # fmt: skip
+    rewrite_tokens: int = setting(
+        128, "Most tokens that it may write.", key="rewrite.tokens", metavar="N", least=16, most=100_000
+    )
+    rewrite_prompt: str = setting(
+        "", "File with a prompt in place of the one that is built in.", key="rewrite.prompt", metavar="FILE"
+    )
+    rewrite_failure: str = setting(
+        "skip", "Where the model fails: take the request as it is, or end with an error.",
+        key="rewrite.failure", choices=FAILURES,
+    )  # fmt: skip
 
     def checked(self) -> ToolSelection:
         """Return the options after checking them.
@@ -79,12 +102,7 @@ class ToolSelection:
                 f"the server of embeddings is no address: {self.embeddings!r}",
                 hint="an address such as http://localhost:8080/v1",
             )
-        for name in ("rerank_failure", "rewrite_failure"):
-            if getattr(self, name) not in FAILURES:
-                raise UsageError(f"{name} is {getattr(self, name)!r}", hint=f"one of {', '.join(FAILURES)}")
-        for name, (least, most, words) in RANGES.items():
-            if not least <= getattr(self, name) <= most:
-                raise UsageError(f"{name} must be {words}: {getattr(self, name)}", hint=f"{name}={_default(name)}")
+        check_ranges(self)
         return self
 
     def secrets(self) -> dict[str, str]:
@@ -102,46 +120,3 @@ class ToolSelection:
     def ranks(self) -> bool:
         """True if there is anything here that scores texts."""
         return bool(self.embeddings or self.rerank_url)
-
-
-LARGEST = 2**31 - 1
-RANGES: Mapping[str, tuple[float, float, str]] = {
-    "embeddings_dimensions": (0, 65_536, "0 (the model's own) to 65536"),
-    "rerank_seconds": (1e-3, 86_400, "above 0 and at most 86400 seconds"),
-    "rerank_trigger": (0, LARGEST, "0 or above"),
-    "rerank_top": (0, LARGEST, "0 (no limit) or above"),
-    "rerank_percent": (1e-3, 100, "above 0 and at most 100"),
-    "rerank_threshold": (-1e9, 1e9, "a number"),
-    "rewrite_trigger": (0, LARGEST, "0 (no condition) or above"),
-    "rewrite_turns": (0, LARGEST, "0 (all) or above"),
-    "rewrite_tokens": (16, 100_000, "16 to 100000"),
-}
-"""For each numeric field the lowest and the highest value, and the range in words."""
-
-
-class SelectionKeywords(TypedDict, total=False):
-    """`ToolSelection` as keywords. None or missing is the configured value."""
-
-    embeddings: str | None
-    embeddings_model: str | None
-    embeddings_dimensions: int | None
-    embeddings_api_key: str | None
-    rerank_url: str | None
-    rerank_model: str | None
-    rerank_api_key: str | None
-    rerank_seconds: float | None
-    rerank_trigger: int | None
-    rerank_top: int | None
-    rerank_percent: float | None
-    rerank_threshold: float | None
-    rerank_failure: str | None
-    rewrite: str | Model | None
-    rewrite_trigger: int | None
-    rewrite_turns: int | None
-    rewrite_tokens: int | None
-    rewrite_prompt: str | None
-    rewrite_failure: str | None
-
-
-def _default(name: str) -> Any:
-    return next(item.default for item in fields(ToolSelection) if item.name == name)

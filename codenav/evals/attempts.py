@@ -17,13 +17,12 @@ from typing import Any
 from codenav.core.actions import Search
 from codenav.core.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.core.events import Acted, Event, Observed, Status
-from codenav.core.options import StoreKeywords
 from codenav.core.protocols import Environment, Sandbox
 from codenav.core.system.terminal_text import shortened
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.evals.results import ERROR, Result, beginning, plain
-from codenav.evals.settings import Settings
+from codenav.evals.settings import STORE, Settings
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
 from codenav.session.api import index, open_session
 from codenav.session.session import Session
@@ -131,7 +130,7 @@ class World:
             Unavailable, UsageError: for the reasons of `codenav.index`.
         """
         given = settings.sessions
-        keywords: Any = {name: given[name] for name in StoreKeywords.__annotations__ if name in given}
+        keywords: Any = {name: given[name] for name in STORE if name in given}
         keywords |= {"progress": given.get("progress"), "notice": given.get("notice")}
         python = given.get("python") or setting.python
         indexes = [opening.enter_context(index(path, python=python, **keywords)) for path in setting.on]

@@ -80,7 +80,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
-        """Replay the expected answers (`codenav eval selfcheck`).
+        """Replay the expected answers (`codenav eval prepare --selfcheck`).
 
         `out` is an empty folder for it; `notice` gets a line for what takes long.
         """

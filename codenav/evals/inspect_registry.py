@@ -39,7 +39,6 @@ from inspect_ai.util import LimitExceededError
 
 from codenav.agents.models.answers import read_answer
 from codenav.agents.models.scripted import estimated_usage
-from codenav.core.config import load_config
 from codenav.core.errors import ContextOverflow, LimitReached, ModelUnreachable
 from codenav.core.events import Status
 from codenav.core.messages import Completion, Message, Sampling
@@ -70,10 +69,10 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
     """
     given: dict[str, Any] = {key: value for key, value in options.items() if value not in (None, False)}
     given |= {key: str(given[key]) for key in _TEXTS if key in given}
-    limits: dict[str, Any] = {key: given.pop(f"max_{key}") for key in ("steps", "seconds") if f"max_{key}" in given}
-    own: dict[str, Any] = {key: given.pop(key) for key in ("mode", "shows", "sandbox", "python") if key in given}
+    names = ("mode", "shows", "sandbox", "python", "max_steps", "max_seconds")
+    own: dict[str, Any] = {key: given.pop(key) for key in names if key in given}
     made = make(name, str(data), given, python=own.get("python"), sandbox=own.get("sandbox"))
-    settings = Settings.of({**own, "limits": load_config().limits(**limits)})
+    settings = Settings.of(own)
     samples = {sample.id: sample for sample in check_samples(made.samples())}
     facts = {"benchmark": name, "mode": settings.mode.value, "shows": settings.shows, "sampling": dict(SAMPLING)}
     rows = [

@@ -220,11 +220,11 @@ def _notes(run: RunRecord) -> Iterator[str]:
         yield "the tools were placeholders (--stub-tools): calls were made, and nothing was computed"
     errors = run.counts()[ERROR]
     if errors:
-        yield f"{errors} of {len(run.results)} attempts ended as errors and count as not solved: codenav eval resume"
+        yield f"{errors} of {len(run.results)} attempts ended as errors and are not solved: codenav eval run --resume"
     if run.missing:
-        yield f"{run.missing} of {len(run.head.attempts)} attempts have no result yet: codenav eval resume"
+        yield f"{run.missing} of {len(run.head.attempts)} attempts have no result yet: codenav eval run --resume"
     if run.head.shard:
-        yield f"this is the shard {run.head.shard}: codenav eval merge joins it with the others"
+        yield f"this is the shard {run.head.shard}: codenav eval report --merge joins it with the others"
     if run.head.mixed:
         yield f"put together from runs that differ in {', '.join(run.head.mixed)}"
     yield from run.notices

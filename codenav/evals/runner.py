@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.core.options import spelled
+from codenav.core.options import check_keywords
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import Trace, World, attempt, check_samples, error_result, session_for
 from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import scores_by_epoch
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, Head, RunFolder
-from codenav.evals.settings import EvalKeywords, Origin, Settings
+from codenav.evals.settings import SESSIONS, Origin, Settings
 from codenav.evals.task import Sample, Setting, Task
 from codenav.retrieval.source_index import Notice
 from codenav.session.session import Session
@@ -64,7 +65,6 @@ class Run:
         return self.folder.results()
 
 
-@spelled(EvalKeywords)
 def run(
     task: Task,
     *,
@@ -74,7 +74,7 @@ def run(
     anyway: bool = False,
     origin: Origin | None = None,
     finished: Finished | None = None,
-    **keywords: Unpack[EvalKeywords],
+    **keywords: Any,
 ) -> Run:
     """Run the samples of a task, and keep a line for each attempt in the folder `out`.
 
@@ -84,15 +84,17 @@ def run(
         jobs: attempts at a time.
         resume: run what is missing in an existing folder.
         anyway: resume although the model, its server, the version of codenav or a setting is another; the head says so.
-        origin: for `codenav eval resume`, which can make the task again; None for a task of one's own.
+        origin: for `codenav eval run --resume`, which can make the task again; None for a task of one's own.
         finished: gets the progress after each attempt.
-        keywords: which attempts, with which model (`EvalKeywords`), and keywords of `codenav.run`.
+        keywords: which attempts, with which model (the fields of `Settings`), and keywords of `codenav.run`.
 
     Raises:
         UsageError: two samples have one id, the folder holds another run, or an option is invalid.
         Unavailable: the model, the sandbox or the index cannot be used, or attempts keep ending as errors.
         KeyboardInterrupt: Ctrl-C; finished attempts are kept, those under way are lost.
     """
+    own = [item.name for item in fields(Settings) if item.name != "sessions"]
+    check_keywords(keywords, [*inspect.signature(run).parameters, *own, *SESSIONS])
     if jobs < 1:
         raise UsageError(f"{jobs} jobs at a time", hint="such as --jobs 8")
     keywords["notice"] = _once(keywords.get("notice"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.options import FORMER
 from codenav.core.system.atomic_files import sync_folder, write_whole
 from codenav.core.system.locks import locked
 from codenav.evals.results import ERROR, Result, plain
@@ -19,7 +20,7 @@ from codenav.evals.results import ERROR, Result, plain
 FORMAT = 1
 """Version of the head. It changes only with a named migration."""
 HEAD, RESULTS, LOCK = "head.json", "results.jsonl", ".lock"
-RESUME = "codenav eval resume"
+RESUME = "codenav eval run --resume --out"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Head:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The head of a document; keys that are not known are left out."""
         known = {item.name for item in fields(cls)}
-        return cls(**{key: value for key, value in data.items() if key in known})
+        head = cls(**{key: value for key, value in data.items() if key in known})
+        return replace(head, settings={FORMER.get(name, name): value for name, value in head.settings.items()})
 
     @property
     def attempts(self) -> list[tuple[str, int]]:
@@ -227,7 +229,7 @@ def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolde
     """
     runs = [RunFolder.open(path) for path in dict.fromkeys(paths)]
     if not runs:
-        raise UsageError("there is no run to merge", hint="codenav eval merge runs/a.* --out runs/a")
+        raise UsageError("there is no run to merge", hint="codenav eval report runs/a.* --merge runs/a")
     head = runs[0].head
     found: dict[tuple[str, int], tuple[Result, Path]] = {}
     mixed: dict[str, None] = dict.fromkeys(one for run in runs for one in run.head.mixed)

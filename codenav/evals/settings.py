@@ -14,17 +14,18 @@ from codenav.agents.models import model_name
 from codenav.agents.models.chat import MAX_TOKENS
 from codenav.core.config import load_config
 from codenav.core.errors import UsageError
-from codenav.core.execution import Mount, Resources, SettingKeywords
+from codenav.core.execution import Resources
 from codenav.core.limits import Limits
-from codenav.core.options import CheckKeywords, PlainToolKeywords, StoreKeywords, near_one
+from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, near_one
 from codenav.core.protocols import Model
+from codenav.core.setting import keywords_of, updated
 from codenav.environments.formatting import SHOWS
 from codenav.evals.results import plain
 from codenav.evals.runs import Head, in_shard
 from codenav.evals.task import Mode, Sample, Setting
-from codenav.retrieval.source_index import Notice
 
-PLACE = ("base_url", "python", "prompts", *(name for name in StoreKeywords.__annotations__ if name != "vectors"))
+STORE = keywords_of(StoreOptions)
+PLACE = ("base_url", "python", "prompts", *(name for name in STORE if name != "vectors"))
 """Keywords that change no score, or that name paths of this machine."""
 SAMPLING: Mapping[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, "seed": None}
 """How answers are drawn: what `models.ChatModel` asks for, and the adapter of Inspect too. No seed is sent."""
@@ -35,46 +36,23 @@ MakeModel = Callable[[Sample], Model]
 """Makes the model of one attempt: what plays a script can be played once."""
 
 
-class SessionKeywords(StoreKeywords, SettingKeywords, CheckKeywords, PlainToolKeywords, total=False):
-    """The keywords of `codenav.run` that make sense for a run of many samples."""
-
-    sandbox: str | None
-    python: str | Path | None
-    env: Sequence[str] | None
-    mounts: Sequence[str | Path | Mount] | None
-    resources: Resources | None
-    limits: Limits | None
-    base_url: str | None
-    prompts: str | Path | None
-    progress: Callable[[Any], None] | None
-    """Gets `indexers.build.Progress` of each build of an index."""
-    notice: Notice | None
-
-
-class EvalKeywords(SessionKeywords, total=False):
-    """The keywords of a run: which attempts it makes, with which model, and those of its sessions."""
-
-    mode: Mode | str
-    """`code-use` or `tool-use`."""
-    model: str | Model | MakeModel | None
-    """As for `codenav.run`, or a function that makes the model of a sample."""
-    epochs: int
-    """Attempts at each sample."""
-    limit: int | None
-    """Number of samples, from the first one. None is all."""
-    ids: Sequence[str]
-    """The samples to run. Empty is all."""
-    shard: str
-    """`2/8` runs the second of eight parts, split by a hash of the id."""
-    shows: str
-    """The content of search results: `shorter`, `code` or `prototypes`."""
-    price: Sequence[float] | None
-    """Dollars for a million input and a million output tokens."""
+SESSIONS = [
+    *(
+        name
+        for kind in (StoreOptions, ModelOptions, SandboxOptions, Resources, Limits, CheckOptions, ToolOptions)
+        for name in keywords_of(kind)
+        if name not in ("model", "heard", "work_dir", "calls", "handlers")
+    ),
+    "limits",
+    "progress",
+    "notice",
+]
+"""The keywords of `codenav.run` that make sense for a run of many samples."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The benchmark and the command that a run comes from, so that `codenav eval resume` can make its task again."""
+    """The benchmark and the command that a run comes from, for `codenav eval run --resume` to make its task again."""
 
     settings: Mapping[str, Any]
     """Options of the benchmark on which scores depend."""
@@ -84,18 +62,26 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a run, apart from its task: `EvalKeywords` with values."""
+    """The settings of a run, apart from its task: which attempts it makes, with which model and sessions."""
 
     mode: Mode = Mode.CODE_USE
+    """`code-use` or `tool-use`."""
     model: str | Model | MakeModel | None = None
+    """As for `codenav.run`, or a function that makes the model of a sample."""
     epochs: int = 1
+    """Attempts at each sample."""
     limit: int | None = None
+    """Number of samples, from the first one. None is all."""
     ids: Sequence[str] = ()
+    """The samples to run. Empty is all."""
     shard: str = ""
+    """`2/8` runs the second of eight parts, split by a hash of the id."""
     shows: str = SHOWS[0]
+    """The content of search results: `shorter`, `code` or `prototypes`."""
     price: Sequence[float] | None = None
+    """Dollars for a million input and a million output tokens."""
     sessions: Mapping[str, Any] = field(default_factory=dict)
-    """`SessionKeywords` with values, limits and resources always among them."""
+    """Values of `SESSIONS`, limits and resources always among them."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or (self.limit is not None and self.limit < 1):
@@ -106,7 +92,7 @@ class Settings:
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> Settings:
-        """The settings of `EvalKeywords`; limits, resources and sandbox are the configured ones unless given.
+        """The settings of keywords; limits, resources and sandbox are the configured ones unless given.
 
         Raises:
             UsageError: a value is invalid.
@@ -117,7 +103,9 @@ class Settings:
         mode = own.pop("mode", Mode.CODE_USE)
         if mode not in list(Mode):
             raise UsageError(f"no mode {mode!r}", hint=f"one of {', '.join(Mode)}")
-        sessions = {"limits": config.limits(), "resources": config.resources(), "sandbox": config.sandbox, **given}
+        limits = updated(given.pop("limits", None) or config.limits, given)
+        resources = updated(given.pop("resources", None) or config.resources, given)
+        sessions = {"sandbox": config.sandbox.backend, **given, "limits": limits, "resources": resources}
         return cls(mode=Mode(mode), sessions=sessions, **own)
 
     def samples(self, every: Sequence[Sample]) -> list[Sample]:
@@ -172,7 +160,7 @@ class Settings:
     @property
     def base_url(self) -> str:
         """The server of the model, given or configured; empty if there is none."""
-        return self.sessions.get("base_url") or load_config().base_url
+        return self.sessions.get("base_url") or load_config().model.base_url
 
     @property
     def model_name(self) -> str:

@@ -201,7 +201,7 @@ class _Run:
 def _nothing(source: Source, skips: list[FileSkip]) -> CodeNavError:
     if source.tools:
         return UsageError(
-            f"{source.name} describes no operation", hint=f"codenav tools list {shlex.quote(source.name)}"
+            f"{source.name} describes no operation", hint=f"codenav tools show --on {shlex.quote(source.name)}"
         )
     missing = next((skip.reason for skip in skips if skip.reason.startswith(NO_PARSER)), "")
     if missing:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack, cast
+from typing import Any
 
 from codenav.core.blocks import CodeBlock
 from codenav.core.config import load_config
 from codenav.core.errors import UsageError
-from codenav.core.options import StoreKeywords, spelled
+from codenav.core.options import StoreOptions, spelled
 from codenav.core.protocols import Index
+from codenav.core.setting import updated
 from codenav.core.system.interpreter import find_interpreter
 from codenav.indexers.build import Progress
 from codenav.navigation import calls, lookup, members
@@ -23,13 +25,14 @@ from codenav.retrieval.source_index import Notice, On, SourceIndex, as_index, li
 from codenav.retrieval.stores import open_store
 
 
-class ReadingKeywords(StoreKeywords, total=False):
-    """The reading of code bases, as keywords: see `codenav.index`."""
+@dataclass(frozen=True)
+class Reading:
+    """The reading of code bases, as keywords beside those of `StoreOptions`: see `codenav.index`."""
 
-    python: str | Path | None
-    refresh: bool
-    progress: Callable[[Progress], None] | None
-    notice: Notice | None
+    python: str | Path | None = None
+    refresh: bool = True
+    progress: Callable[[Progress], None] | None = None
+    notice: Notice | None = None
 
 
 class Shown(list[CodeBlock]):
@@ -45,12 +48,12 @@ class Shown(list[CodeBlock]):
         """The public methods of that class."""
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def show(
     block: str,
     *,
     on: On | Sequence[On],
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Shown:
     """Return the block with a given id, dotted name (`Graph.add_node`, `graph.py::Graph.add_node`), or `path:line`.
 
@@ -69,13 +72,13 @@ def show(
         return shown
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def callers(
     name: str,
     *,
     on: On | Sequence[On],
     limit: int = 20,
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Callers:
     """Return the blocks that call a definition, named as for `show`, or something outside the index (`numpy.mean`).
 
@@ -91,13 +94,13 @@ def callers(
         return calls.callers(as_index(indexes), name, limit=limit)
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def callees(
     name: str,
     *,
     on: On | Sequence[On],
     limit: int = 100,
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Callees:
     """Return the names that a definition, named as for `show`, calls, each with the blocks that it refers to.
 
@@ -110,13 +113,13 @@ def callees(
         return calls.callees(as_index(indexes), name, limit=limit)
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def outline(
     on: On | Sequence[On],
     *,
     path: str | Path = "",
     tokens: int = TOKENS,
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Outline:
     """Make a map of one or several sources in at most `tokens` tokens: `print(codenav.outline("pkg:networkx"))`.
 
@@ -134,8 +137,8 @@ def outline(
         return maps.outline(index, tokens=tokens, path=_inside(index, str(path)))
 
 
-@spelled(ReadingKeywords)
-def describe(on: On | Sequence[On], **reading: Unpack[ReadingKeywords]) -> str:
+@spelled(Reading, StoreOptions)
+def describe(on: On | Sequence[On], **reading: Any) -> str:
     """Describe the purpose, layout and entry points of code bases: made by rules, at most 2,000 characters for each.
 
     `run` gives this text to the model if there is no `description`.
@@ -162,21 +165,25 @@ def _check(limit: int) -> None:
 
 
 @contextmanager
-def indexes_of(on: On | Sequence[On], reading: ReadingKeywords | None = None) -> Iterator[list[SourceIndex]]:
+def indexes_of(on: On | Sequence[On], reading: Mapping[str, Any] | None = None) -> Iterator[list[SourceIndex]]:
     """The indexes of code bases; indexes opened here are closed at the end, those passed in stay open."""
     named = listed(on)
     ready = [item for item in named if isinstance(item, SourceIndex)]
     if len(ready) == len(named):
         yield ready
         return
-    given = ReadingKeywords(**reading or {})
-    python, notice = given.pop("python", None), given.pop("notice", None)
-    refresh, progress = given.pop("refresh", True), given.pop("progress", None)
-    config = load_config()
-    interpreter = find_interpreter(python or config.python or None)
+    given = dict(reading or {})
+    how, config = updated(Reading(), given), load_config()
+    interpreter = find_interpreter(how.python or config.sandbox.python)
     with ExitStack() as opening:
-        kept = open_store(config.store_options(**cast(StoreKeywords, given)), notice=notice)
+        kept = open_store(config.store_options(**given), notice=how.notice)
         opening.callback(kept.close)
         yield open_indexes(
-            named, python=interpreter, store=kept, opening=opening, refresh=refresh, progress=progress, notice=notice
+            named,
+            python=interpreter,
+            store=kept,
+            opening=opening,
+            refresh=how.refresh,
+            progress=how.progress,
+            notice=how.notice,
         )

@@ -321,7 +321,7 @@ def stored_index(spec: str | Path, *, python: str | Path | None = None, store: S
     names = (str(spec), os.path.abspath(spec))
     found = [entry for entry in entries if entry.source in names or entry.key == str(spec)]
     try:
-        key = key_of(str(spec), find_interpreter(python or load_config().python or None))
+        key = key_of(str(spec), find_interpreter(python or load_config().sandbox.python))
         found = [entry for entry in entries if entry.key == key] or found
     except UsageError as error:
         found = found or [entry for entry in entries if entry.source.startswith(f"{spec}@")]

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from codenav.core.blocks import FileSkip, IndexStats
 from codenav.core.config import load_config
 from codenav.core.errors import CodeNavError
-from codenav.core.options import StoreKeywords, spelled
+from codenav.core.options import StoreOptions, spelled
 from codenav.core.protocols import Store
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.indexers.build import RACY_SECONDS, BuildReport, Progress
@@ -56,7 +56,7 @@ class Update:
         return {**self.stats.to_dict(details=False), "changed": list(self.changed), "removed": list(self.removed)}
 
 
-@spelled(StoreKeywords)
+@spelled(StoreOptions)
 def watch(
     sources: Sequence[str | Path],
     *,
@@ -65,7 +65,7 @@ def watch(
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
     allow_private: bool = False,
-    **store: Unpack[StoreKeywords],
+    **store: Any,
 ) -> Generator[Update]:
     """Bring the index of each source up to date, and again whenever something changes; endless until it is closed.
 
@@ -77,7 +77,7 @@ def watch(
         NotFound, UsageError, Unavailable, StorageFull: as `codenav.index`, before the first update.
     """
     config = load_config()
-    interpreter = find_interpreter(python or config.python or None)
+    interpreter = find_interpreter(python or config.sandbox.python)
     tell = notice or (lambda text: None)
     opened = open_store(config.store_options(**store), notice=tell)
     try:

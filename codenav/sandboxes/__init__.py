@@ -8,11 +8,11 @@ May import: `core`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.core.execution import Resources, SandboxSettings, SandboxSpec
+from codenav.core.execution import DOCKER_ONLY, Resources, SandboxSpec
 
 if TYPE_CHECKING:
     from codenav.core.protocols import CallHandler
@@ -56,10 +56,9 @@ def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) 
     """
     _known(backend)
     network = spec.network or NETWORKS[backend][0]
-    for option in fields(SandboxSettings):
-        taker = option.metadata.get("backend", backend)
-        if getattr(spec, option.name) and backend != taker:
-            raise UsageError(f"{backend} takes no --{option.name}", hint=f"--sandbox {taker}")
+    for name in DOCKER_ONLY:
+        if getattr(spec, name) and backend != "docker":
+            raise UsageError(f"{backend} takes no --{name}", hint="--sandbox docker")
     if backend == "process" and network == "none":
         raise UsageError(
             "process cannot cut the code off from the network", hint="--sandbox bubblewrap, or --network host"

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from codenav.core.blocks import BlockKind, SearchResult
-from codenav.core.config import episodes_dir, load_config
+from codenav.core.config import PARTS, episodes_dir, load_config
 from codenav.core.errors import UsageError
-from codenav.core.limits import Limits
+from codenav.core.execution import Resources
 from codenav.core.options import (
-    CheckKeywords,
-    CheckOptions,
-    LimitKeywords,
-    ModelKeywords,
+    GraphOptions,
     ModelOptions,
-    ResourceKeywords,
-    SandboxKeywords,
     SandboxOptions,
-    StoreKeywords,
     StoreOptions,
-    ToolKeywords,
     ToolOptions,
-    given_of,
+    check_keywords,
     spelled,
 )
-from codenav.core.protocols import Agent, Listener, Model, Sandbox
+from codenav.core.protocols import Sandbox
+from codenav.core.setting import keywords_of, updated
 from codenav.core.system.interpreter import find_interpreter
-from codenav.core.tool_selection import SelectionKeywords, ToolSelection
+from codenav.core.tool_selection import ToolSelection
 from codenav.environments.ranking import MATCHES
-from codenav.environments.standard import MakeEnvironments
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.indexers.build import Progress
@@ -51,7 +45,7 @@ if TYPE_CHECKING:
     from codenav.toolgraph.within import Within
 
 
-@spelled(StoreKeywords)
+@spelled(StoreOptions)
 def index(
     source: str | Path | Sequence[str | Path],
     *,
@@ -61,16 +55,16 @@ def index(
     rebuild: bool = False,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
-    secrets: Sequence[str] | Mapping[str, str] = (),
-    allow_private: bool = False,
-    **store: Unpack[StoreKeywords],
+    secret: Sequence[str] | Mapping[str, str] = (),
+    allow_private: bool | None = None,
+    **store: Any,
 ) -> SourceIndex:
     """Build or refresh the index of a source, and open it.
 
     `source` is a directory, a file, `git:URL@REV`, `openapi:FILE`, `mcp:COMMAND` or `tools:FILE` for tools (each also
     with a URL), or `pkg:NAME` for a distribution installed in `python` (an interpreter or a virtual environment;
     default: the active one, else codenav's own). Several sources make one index under a `name`, and `name:NAME` is a
-    source from then on. `secrets` (`ToolOptions.secrets`) are for servers of tools that want a token to tell what they
+    source from then on. `secret` (`ToolOptions.secrets`) is for servers of tools that want a token to tell what they
     have. `allow_private` lets specifications of tools refer to private addresses, from then on. `rebuild` reads and
     parses every file, also those that look unchanged.
 
@@ -85,19 +79,20 @@ def index(
         StorageFull: the index cannot be written. An older state stays.
     """
     config = load_config()
-    interpreter = find_interpreter(python or config.python or None)
+    interpreter = find_interpreter(python or config.sandbox.python)
     specs = [source] if isinstance(source, str | Path) else list(source)
     if rebuild and not refresh:
         raise UsageError("rebuild=True builds the index that refresh=False leaves alone", hint="leave one of them out")
     if not specs or (len(specs) > 1 and name is None):
         raise UsageError("several sources in one index need a name", hint="name=… , or an index for each source")
-    with ExitStack() as opening, asking_with(ToolOptions(secrets=secrets).values()):
+    tools = updated(config.tools, {"secret": secret, "allow_private": allow_private})
+    with ExitStack() as opening, asking_with(tools.values()):
         opened = open_store(config.store_options(**store), notice=notice)
         opening.callback(opened.close)
         spec = (
             specs[0]
             if name is None
-            else define(name, specs, python=interpreter, notice=notice, allow_private=allow_private)
+            else define(name, specs, python=interpreter, notice=notice, allow_private=tools.allow_private)
         )
         found = open_index(
             spec,
@@ -108,23 +103,19 @@ def index(
             progress=progress,
             notice=notice,
             wait=refresh,
-            allow_private=allow_private,
+            allow_private=tools.allow_private,
         )
-        if secrets:
+        if tools.secrets:
             from codenav.session.tool_calls import folders_of
 
             read = [read_spec_of(folder, names=()) for folder in folders_of([found.source])]
-            check_names(ToolOptions(secrets=secrets).variables(), read)
+            check_names(tools.variables(), read)
         found.own(opened)
         opening.pop_all()
     return found
 
 
-class SearchKeywords(StoreKeywords, SelectionKeywords, total=False):
-    """The keywords of `search`: the fields of `StoreOptions` and `ToolSelection`."""
-
-
-@spelled(SearchKeywords)
+@spelled(StoreOptions, ToolSelection)
 def search(
     query: str = "",
     *,
@@ -132,12 +123,11 @@ def search(
     request: str = "",
     kinds: Collection[BlockKind | str] | None = None,
     limit: int = 10,
-    rerank: bool = True,
     python: str | Path | None = None,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice | None = None,
-    **keywords: Unpack[SearchKeywords],
+    **keywords: Any,
 ) -> SearchResult:
     """Search one or several sources and return matching blocks, best first. Sources are indexed on first use.
 
@@ -161,17 +151,16 @@ def search(
         raise UsageError(f"the limit is negative: {limit}")
     wanted = None if kinds is None else {_kind(kind) for kind in kinds}
     config = load_config()
-    interpreter = find_interpreter(python or config.python or None)
-    given: dict[str, Any] = dict(keywords)
+    interpreter = find_interpreter(python or config.sandbox.python)
     # Nothing is rewritten: there are no turns before.
-    selection = replace(config.selection(**given_of(ToolSelection, given)), rewrite="")
+    selection = replace(updated(config.selection, keywords).checked(), rewrite_model="")
     services = None
-    if rerank and selection.ranks:
+    if selection.rerank and selection.ranks:
         # Imported here: with what services need, each command would start a third later.
         from codenav.session.services import Services
 
         services = Services(selection, tell=notice)
-    opened = open_store(config.store_options(**given), notice=notice)
+    opened = open_store(config.store_options(**keywords), notice=notice)
     indexes = open_indexes(
         listed(on),
         python=interpreter,
@@ -183,7 +172,7 @@ def search(
     )
     tell = notice or (lambda text: None)
     ranking = None
-    if rerank:
+    if selection.rerank:
         from codenav.toolgraph.beside import Graphs
 
         ranking = Graphs(indexes, tell=tell).ranking(request)
@@ -200,46 +189,15 @@ def search(
     return replace(result, advice=advice(whole, result)) if asked else result
 
 
-class RunKeywords(
-    StoreKeywords,
-    SandboxKeywords,
-    LimitKeywords,
-    ModelKeywords,
-    CheckKeywords,
-    ToolKeywords,
-    SelectionKeywords,
-    total=False,
-):
-    """The keywords of `run`: those of `Session`, each field of its option classes, and the limits by their options."""
-
-    agent: Agent | None
-    model: str | Model | None
-    environments: MakeEnvironments
-    listeners: Sequence[Listener]
-    sandbox: str | None
-    limits: Limits | None
-    description: str | Path | None
-    rerank: bool | None
-    within: Within | str | Sequence[str] | None
-    graph: str | Path | None
-    within_hops: int | None
-    within_threshold: float | None
-    ask: Callable[[str], str | None] | None
-    confirm: Callable[[str], bool] | None
-    progress: Callable[[Progress], None] | None
-    notice: Notice | None
-
-
-@spelled(RunKeywords)
 def run(
-    request: str, *, on: On | Sequence[On], save_summary: str | Path | None = None, **keywords: Unpack[RunKeywords]
+    request: str, *, on: On | Sequence[On], save_summary: str | Path | None = None, **keywords: Any
 ) -> EpisodeResult:
     """Run one request to its end, and return the whole episode.
 
-    `on` names the code bases, `model` the model. The others are the long options of `codenav run`, with underscores:
-    `max_steps=10`, `memory="1g"`, `mount="data:rw"`, `no_lint=True`. The fields of `SandboxOptions`, `ModelOptions`,
-    `CheckOptions`, `ToolOptions`, `ToolSelection` and `StoreOptions`, and the arguments of `Session`, are keywords
-    too. A keyword that is missing or None has the configured value. `save_summary` is a file for the code summary.
+    `on` names the code bases, `model` the model. The others are the settings of docs/reference.md, most of them long
+    options of `codenav run` with underscores: `max_steps=10`, `memory="1g"`, `mount="data:rw"`, `checks_lint=False`;
+    and the arguments of `Session`. A keyword that is missing or None has the configured value. `save_summary` is a
+    file for the code summary.
 
     Errors during the run are in the result (`status`, `reason`, `hint`, `exit_code`), not raised.
 
@@ -253,8 +211,7 @@ def run(
     return result
 
 
-@spelled(RunKeywords)
-def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> Session:
+def open_session(*, on: On | Sequence[On], **keywords: Any) -> Session:
     """Open a session from the keywords of `run`. No other place turns them into the options of its parts.
 
     Raises:
@@ -262,45 +219,38 @@ def open_session(*, on: On | Sequence[On], **keywords: Unpack[RunKeywords]) -> S
     """
     from codenav.session.session import Session
 
-    given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    given = {name: value for name, value in keywords.items() if value is not None}
+    own = [name for name in inspect.signature(Session).parameters if name in ("limits", "within") or name not in PARTS]
+    check_keywords(given, [*own, *(name for kind in PARTS.values() for name in keywords_of(kind))])
     config = load_config()
-    store = config.store_options(**given_of(StoreOptions, given))
-    contained = given_of(SandboxOptions, given)
-    contained["resources"] = config.resources(contained.get("resources"), **_taken(ResourceKeywords, given))
-    most = {name.removeprefix("max_"): value for name, value in _taken(LimitKeywords, given).items()}
-    given["limits"] = config.limits(given.get("limits"), **most)
-    given["within"] = _within(given)
-    model = given_of(ModelOptions, given)
-    return Session(
-        on=on,
-        model=ModelOptions(**model) if model else None,
-        sandbox=SandboxOptions(given.pop("sandbox", ""), **contained),
-        store=store,
-        checks=CheckOptions(**given_of(CheckOptions, given)),
-        tools=config.tool_options(**given_of(ToolOptions, given)),
-        selection=config.selection(**given_of(ToolSelection, given)),
-        **given,
-    )
+    model, sandbox = ModelOptions(), updated(SandboxOptions(), given)
+    parts: dict[str, Any] = {
+        "store": config.store_options(**{name: given.pop(name, None) for name in keywords_of(StoreOptions)}),
+        "model": updated(model, given),
+        "sandbox": replace(sandbox, resources=updated(sandbox.resources or config.resources, given)),
+        "limits": updated(given.pop("limits", None) or config.limits, given),
+        "checks": updated(config.checks, given),
+        "tools": updated(config.tools, given),
+        "selection": updated(config.selection, given),
+    }
+    if parts["model"] == model:
+        # An agent has a model of its own.
+        del parts["model"]
+    parts["within"] = _within(updated(config.graph, given), given.pop("within", None))
+    return Session(on=on, **parts, **given)
 
 
-def _taken(kind: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the keywords of a kind, and return them."""
-    return {name: given.pop(name) for name in kind.__annotations__ if name in given}
-
-
-def _within(given: dict[str, Any]) -> Within | None:
-    """Remove the keywords of a tool graph, and return what they ask for."""
+def _within(graph: GraphOptions, within: Within | None) -> Within | None:
+    """The part of a graph that is given as an object, else the one that is written down."""
     from codenav.toolgraph.within import Within
 
-    within, graph = given.pop("within", None), given.pop("graph", None)
-    more = {name: given.pop(f"within_{name}") for name in ("hops", "threshold") if f"within_{name}" in given}
-    if isinstance(within, Within):
+    if within is not None and not isinstance(within, Within):
+        raise UsageError("within is no codenav.Within", hint="graph_within=ACTION, graph_file=FILE")
+    if bool(graph.within) != bool(graph.file):
+        raise UsageError("graph.within and graph.file go together", hint="set both, or none")
+    if within or not graph.within:
         return within
-    if within and graph:
-        return Within([within] if isinstance(within, str) else list(within), str(graph), **more)
-    if within or graph or more:
-        raise UsageError("within and graph go together", hint="--within ACTION --graph FILE")
-    return None
+    return Within(list(graph.within), graph.file, graph.threshold, graph.hops)
 
 
 def load_episode(name: str = "last") -> EpisodeResult:
@@ -312,17 +262,13 @@ def load_episode(name: str = "last") -> EpisodeResult:
     return EpisodeStore(episodes_dir()).load(name)
 
 
-class BoxKeywords(SandboxKeywords, ToolKeywords, total=False):
-    """The keywords of `sandbox`: the fields of `SandboxOptions` and `ToolOptions`."""
-
-
-@spelled(BoxKeywords)
+@spelled(SandboxOptions, Resources, ToolOptions)
 def sandbox(
     backend: str | SandboxOptions = "",
     *,
     on: On | Sequence[On] = (),
     warm: int = 0,
-    **keywords: Unpack[BoxKeywords],
+    **keywords: Any,
 ) -> Sandbox:
     """Start a sandbox on its own: `with codenav.sandbox("bubblewrap") as box: box.run("x = 1")`.
 
@@ -340,13 +286,11 @@ def sandbox(
 
     if warm < 0:
         raise UsageError(f"the number of warm sandboxes is negative: {warm}")
-    options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
-    given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
     config = load_config()
-    tools = config.tool_options(**given_of(ToolOptions, given))
-    asked = _taken(ResourceKeywords, given)
-    options = replace(options, **given)
-    options = replace(options, resources=config.resources(options.resources, **asked)) if asked else options
+    tools = updated(config.tools, keywords).checked()
+    options = backend if isinstance(backend, SandboxOptions) else SandboxOptions(backend)
+    options = updated(options, keywords)
+    options = replace(options, resources=updated(options.resources or config.resources, keywords))
     named = listed(on) if on else []
     with asking_with(tools.values()):
         factory = SandboxFactory.of(options, on=named, allow_private=tools.allow_private)

@@ -104,17 +104,19 @@ class SandboxFactory:
             confirm,
             sources=sources,
             image=options.image,
-            usual_image=config.image,
+            usual_image=config.sandbox.image,
             network=options.network,
         )
         settings = {item.name: getattr(options, item.name) for item in fields(SandboxSettings)}
         settings["image"] = chosen.image
         if chosen.backend == "docker":
-            settings["runtime"] = options.runtime or config.runtime
+            settings["runtime"] = options.runtime or config.sandbox.runtime
+            settings["gpus"] = options.gpus or config.sandbox.gpus
+        settings["snapshots"] = options.snapshots and config.sandbox.snapshots
         spec = SandboxSpec(
             find_interpreter(options.python),
             env=values_of(options.env),
-            resources=options.resources or config.resources(),
+            resources=options.resources or config.resources,
             mounts=mounts_of(options.mounts),
             **settings,
         )

@@ -30,14 +30,13 @@ class Searches(Closing):
         indexes: Sequence[SourceIndex],
         selection: ToolSelection,
         *,
-        rerank: bool,
         base_url: str,
         tell: Callable[[str], None],
     ) -> None:
-        """Without `rerank` hits stay in the order of the index, and episodes teach nothing. Raises as `Services`."""
+        """Raises as `Services`. Without `selection.rerank` hits keep the index's order, and episodes teach nothing."""
         self._indexes = indexes
-        self._graphs = Graphs(indexes, tell=tell) if rerank else None
-        self._services = Services(selection if rerank else ToolSelection(), base_url=base_url, tell=tell)
+        self._graphs = Graphs(indexes, tell=tell) if selection.rerank else None
+        self._services = Services(selection if selection.rerank else ToolSelection(), base_url=base_url, tell=tell)
         self.index: Index = self._services.index(indexes)
         """The index that is searched."""
 

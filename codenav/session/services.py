@@ -58,7 +58,7 @@ class Services(Closing):
                 seconds=settings.rerank_seconds,
             )
         scorer: Scorer | None = self._server or (EncoderScorer(self.encoder) if self.encoder else None)
-        self._rewrites = bool(settings.rewrite)
+        self._rewrites = bool(settings.rewrite_model)
         self.selector = ToolSelector(settings, scorer=scorer, rewriter=self._rewriter(base_url))
         self._reranker = RerankRanker(self.selector, self._server, tell=self._tell) if self._server else None
 
@@ -109,9 +109,9 @@ class Services(Closing):
 
     def _rewriter(self, base_url: str) -> Rewriter | None:
         settings = self._settings
-        if not settings.rewrite:
+        if not settings.rewrite_model:
             return None
-        model = settings.rewrite
+        model = settings.rewrite_model
         if isinstance(model, str):
             model = open_model(model, base_url=base_url, notice=self._tell, max_tokens=settings.rewrite_tokens)
             self._closing.callback(model.close)

@@ -6,23 +6,24 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codenav.agents import CodeNavAgent
 from codenav.agents.models import open_model, traits_of
 from codenav.agents.prompts import prompt_folder
 from codenav.agents.small import DRAFTS, SmallAgent
-from codenav.core.config import episodes_dir, load_config
+from codenav.core.config import Config, episodes_dir, load_config
 from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.events import Event
 from codenav.core.execution import SandboxInfo
 from codenav.core.limits import Limits
 from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
-from codenav.core.protocols import Agent, Environment, Listener, Model, Sandbox
+from codenav.core.protocols import Agent, Environment, Listener, Model, Sandbox, Store
 from codenav.core.secrets.masking import masker
+from codenav.core.setting import filled
 from codenav.core.system.closing import Closing
-from codenav.core.system.interpreter import find_interpreter
+from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments import EpisodeParts, MakeEnvironments, small_environments, standard_environments
 from codenav.environments.masked import MaskedEnvironment
@@ -58,136 +59,146 @@ TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
 """The switches of `StepChecks` and the tools behind them."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Session(Closing):
     """A series of requests on some code bases, run in one interpreter state.
 
     The variables of one request are available to the next. Each request is an episode with a record of its own. Every
-    part can be passed in; `codenav.run` offers plain keywords instead.
+    part can be passed in; `codenav.run` offers plain keywords instead. Model and indexes are opened at once, the
+    sandbox starts with the first request.
+
+    Raises:
+        ModelNotConfigured: no model is named, neither here nor in the configuration.
+        NotFound, UsageError: something named does not exist, there is nothing to index, or both an agent and a model
+            are given.
+        Unavailable: the store cannot be reached, or a repository cannot be fetched.
+        SandboxUnavailable: nothing here can contain code.
     """
 
-    @spelled()
-    def __init__(
-        self,
-        *,
-        on: On | Sequence[On],
-        agent: Agent | None = None,
-        model: str | Model | ModelOptions | None = None,
-        environments: MakeEnvironments | None = None,
-        listeners: Sequence[Listener] = (),
-        sandbox: str | SandboxOptions | None = None,
-        store: str | StoreOptions | None = None,
-        checks: CheckOptions | None = None,
-        tools: ToolOptions | None = None,
-        limits: Limits | None = None,
-        description: str | Path | None = None,
-        rerank: bool = True,
-        within: Within | None = None,
-        selection: ToolSelection | None = None,
-        ask: Callable[[str], str | None] | None = None,
-        confirm: Confirm | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        notice: Notice | None = None,
-    ) -> None:
-        """Open the model and the indexes. The sandbox starts with the first request.
+    on: On | Sequence[On]
+    """Directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`, or open
+    indexes."""
+    agent: Agent | None = None
+    """Chooses the actions of every request, one request after another. Default: one that asks `model`."""
+    model: str | Model | ModelOptions | None = None
+    """A name, a `protocols.Model`, or options. Default: the configured one."""
+    environments: MakeEnvironments | None = None
+    """Makes the environments of a request from its parts. Default: `standard_environments`, or those of the small
+    profile."""
+    listeners: Sequence[Listener] = ()
+    """Get every event of every request, after it was recorded."""
+    sandbox: str | SandboxOptions | None = None
+    """A backend, or options. Default: the configured one."""
+    store: str | StoreOptions | None = None
+    """`embedded`, `elasticsearch`, or options. Default: the configured one."""
+    checks: CheckOptions | None = None
+    """The tools that read each step of code. Default: the configured ones."""
+    tools: ToolOptions | None = None
+    """The calls that the code may make to tools of the sources. Default: the configured ones."""
+    limits: Limits | None = None
+    """The limits of each episode. Default: the configured ones."""
+    description: str | Path | None = None
+    """Purpose of the code base, as text or as a file. Default: one that is made from its metadata."""
+    within: Within | None = None
+    """The actions of a tool graph within which searches find something. Default: they find everything."""
+    selection: ToolSelection | None = None
+    """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
+    ask: Callable[[str], str | None] | None = None
+    """Answers a question of the agent. None means that nobody is there."""
+    confirm: Confirm | None = None
+    """Asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked; the latter
+    comes from another thread. None refuses."""
+    progress: Callable[[Progress], None] | None = None
+    """Gets the progress of each build of an index."""
+    notice: Notice | None = None
+    """Gets what a person should know, one line at a time."""
 
-        Args:
-            on: directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`,
-                or open indexes.
-            agent: chooses the actions of every request, one request after another (`protocols.Agent`). Default: one
-                that asks `model`.
-            model: a name, a `protocols.Model`, or `ModelOptions`. Default: the configured one.
-            environments: makes the environments of a request from its parts. Default: `standard_environments`, or those
-                of the small profile.
-            listeners: get every event of every request, after it was recorded.
-            sandbox: a backend, or `SandboxOptions`. Default: the configured one.
-            store: `embedded`, `elasticsearch`, or `StoreOptions`. Default: the configured one.
-            checks: the tools that read each step of code. Default: flake8 and mypy.
-            tools: the calls that the code may make to tools of `openapi:`, `mcp:` and `tools:` sources. Default: the
-                configured ones, without secrets.
-            limits: what each episode may spend. Default: the configured ones.
-            description: what the code base is for, as text or as a file. Default: the packages' summaries and the names
-                of their modules.
-            rerank: order what searches find by the tool graphs of the sources, and let episodes teach these; and by the
-                services of `selection`.
-            selection: encoder, rerank service and rewriting of requests for searches. Default: the configured ones.
-            within: the actions of a tool graph within which searches find something. Default: they find everything.
-            ask: answers a question of the agent. None means that nobody is there.
-            confirm: asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked;
-                the latter comes from another thread. None refuses.
-            progress: gets the progress of each build of an index.
-            notice: gets what a person should know, one line at a time.
-
-        Raises:
-            ModelNotConfigured: no model is named, neither here nor in the configuration.
-            NotFound, UsageError: something named does not exist, there is nothing to index, or both an agent and a
-                model are given.
-            Unavailable: the store cannot be reached, or a repository cannot be fetched.
-            SandboxUnavailable: nothing here can contain code.
-        """
+    def __post_init__(self) -> None:
         config = load_config()
         # Before anything is built.
-        recommended = within.tools() if within else []
-        self._tell = notice or (lambda text: None)
-        self._listeners, self._ask = tuple(listeners), ask
-        self._limits = limits or config.limits()
-        contained = sandbox if isinstance(sandbox, SandboxOptions) else SandboxOptions(sandbox or "")
-        contained = config.sandbox_options(contained)
-        self._given = checked_work_dir(contained.work_dir)
-        self._answers_calls = contained.calls is not None
-        kept = store.checked() if isinstance(store, StoreOptions) else config.store_options(store=store)
-        wanted = tools.checked() if tools is not None else config.tool_options()
-        chosen = selection.checked() if selection is not None else config.selection()
-        self._secrets = {**_own_secrets(kept), **chosen.secrets()}
-        self._records = EpisodeStore(episodes_dir())
-        self._episodes: list[Episode] = []
+        recommended = self.within.tools() if self.within else []
+        self._tell = self.notice or (lambda text: None)
+        self._limits = self.limits or config.limits
+        self._allowed = (self.tools or config.tools).checked()
+        self._records, self._episodes = EpisodeStore(episodes_dir()), list[Episode]()
         self._cancelled = False
         self._workspace: Workspace | None = None
         self._calls: ToolCalls | None = None
         self._closing = ExitStack()
-        with ExitStack() as opening, asking_with(wanted.values()):
-            opened = open_store(kept, notice=self._tell)
-            opening.callback(opened.close)
-            self._agent = self._agent_of(agent, model, opening)
-            self._allow = wanted.allow
-            checks = checks or CheckOptions()
-            small = isinstance(self._agent, SmallAgent)
-            self._make_environments = environments or (small_environments if small else standard_environments)
-            self._tools = {
-                "formatting": checks.format,
-                "lint": not small if checks.lint is None else checks.lint,
-                "types": not small if checks.types is None else checks.types,
-            }
-            python = find_interpreter(contained.python)
-            factory = SandboxFactory.prepared(
-                contained,
-                sources=lambda: sources_of(listed(on), python, allow_private=wanted.allow_private),
-                confirm=confirm,
-            )
-            # Consent was asked for on a line of its own, before anything else is told.
-            if factory.backend == "process":
-                self._tell(UNCONTAINED)
+        with ExitStack() as opening, asking_with(self._allowed.values()):
+            store = self._open_store(config, opening)
+            self._agent = self._make_agent(opening)
+            python = self._prepare_sandbox(config)
             self.indexes = open_indexes(
-                listed(on), python=python, store=opened, opening=opening, progress=progress, notice=self._tell,
-                allow_private=wanted.allow_private,
+                listed(self.on), python=python, store=store, opening=opening, progress=self.progress,
+                notice=self._tell, allow_private=self._allowed.allow_private,
             )  # fmt: skip
-            for index in self.indexes if wanted.strict else ():
-                index.strict = True
-            self._description = text_of(description) or "\n\n".join(map(description_of, self.indexes))
-            self._searches = Searches(
-                self.indexes, chosen, rerank=rerank, base_url=self._server_of(model), tell=self._noticed
-            )
-            opening.callback(self._searches.close)
-            if within:
+            self._searches = self._open_searches(config, opening)
+            self._description = text_of(self.description) or "\n\n".join(map(description_of, self.indexes))
+            if self.within:
                 self._searches.limit(recommended, self._tell)
                 self._description += f"\n\n{limit_text(recommended)}"
-            sources = [index.source for index in self.indexes]
-            factory = factory.changed(import_paths=importing.paths_of(sources, python, self._given))
-            self._factory = self._calling(replace(factory, folders=folders_of(sources)), wanted, confirm, model)
-            if self._calls is not None:
-                opening.callback(self._calls.close)
-            elif tools is not None and tools.secrets:
-                self._tell(NO_TOOLS)
+            self._connect_tools(python, opening)
             self._closing = opening.pop_all()
+
+    def _open_store(self, config: Config, opening: ExitStack) -> Store:
+        """Open the store, and remember the secrets of all services."""
+        store = self.store if isinstance(self.store, StoreOptions) else config.store_options(store=self.store)
+        self._selection = (self.selection or config.selection).checked()
+        self._secrets = {**_own_secrets(store.checked()), **self._selection.secrets()}
+        opened = open_store(store, notice=self._tell)
+        opening.callback(opened.close)
+        return opened
+
+    def _prepare_sandbox(self, config: Config) -> Interpreter:
+        """Choose the backend, and return the interpreter of the code. Nothing starts yet."""
+        options = self.sandbox if isinstance(self.sandbox, SandboxOptions) else SandboxOptions(self.sandbox or "")
+        options = config.sandbox_options(options)
+        self._given, self._answers_calls = checked_work_dir(options.work_dir), options.calls is not None
+        small, checks = isinstance(self._agent, SmallAgent), self.checks or config.checks
+        self._make_environments = self.environments or (small_environments if small else standard_environments)
+        self._checkers = {
+            "formatting": bool(checks.format),
+            "lint": not small if checks.lint is None else checks.lint,
+            "types": not small if checks.types is None else checks.types,
+        }
+        python = find_interpreter(options.python)
+        self._factory = SandboxFactory.prepared(
+            options,
+            sources=lambda: sources_of(listed(self.on), python, allow_private=self._allowed.allow_private),
+            confirm=self.confirm,
+        )
+        # Consent was asked for on a line of its own, before anything else is told.
+        if self._factory.backend == "process":
+            self._tell(UNCONTAINED)
+        return python
+
+    def _open_searches(self, config: Config, opening: ExitStack) -> Searches:
+        """Join the indexes with what orders their hits."""
+        for index in self.indexes if self._allowed.strict else ():
+            index.strict = True
+        searches = Searches(self.indexes, self._selection, base_url=self._server(), tell=self._noticed)
+        opening.callback(searches.close)
+        return searches
+
+    def _connect_tools(self, python: Interpreter, opening: ExitStack) -> None:
+        """Let the code import the sources and call their tools."""
+        sources = [index.source for index in self.indexes]
+        factory = self._factory.changed(import_paths=importing.paths_of(sources, python, self._given))
+        base_url = self._server()
+
+        def opened(name: str) -> Model:
+            return open_model(name, base_url=base_url, notice=self._noticed)
+
+        factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
+            self._allowed, confirm=self.confirm, open_model=opened
+        )
+        # The replay of a summary gets the answers that the session got.
+        self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
+        if self._calls is not None:
+            opening.callback(self._calls.close)
+        elif self.tools is not None and self.tools.secrets:
+            self._tell(NO_TOOLS)
 
     def run(self, request: str) -> EpisodeResult:
         """Run one request to its end, and return the result. See `Episode.run`."""
@@ -239,45 +250,38 @@ class Session(Closing):
         self._stop()
         self._closing.close()
 
-    def _agent_of(self, agent: Agent | None, model: str | Model | ModelOptions | None, opening: ExitStack) -> Agent:
+    def _make_agent(self, opening: ExitStack) -> Agent:
         """Return the agent of all requests."""
-        if agent is not None:
-            if model is not None:
+        if self.agent is not None:
+            if self.model is not None:
                 raise UsageError(
                     "both an agent and a model were given", hint="leave one out: an agent has its own model"
                 )
-            return agent
-        wanted = model if isinstance(model, ModelOptions) else ModelOptions("" if model is None else model)
-        wanted = load_config().model_options(wanted)
-        prompts, named = prompt_folder(wanted.prompts or None), wanted.model
-        if isinstance(named, str):
-            named = open_model(named, base_url=wanted.base_url, notice=self._noticed, heard=wanted.heard)
-            opening.callback(named.close)
-        traits = traits_of(named)
-        if not wanted.is_small(traits.parameters):
-            return CodeNavAgent(named, prompts=prompts, notice=self._noticed)
-        return SmallAgent(named, drafts=wanted.tries or (DRAFTS if traits.local else 1))
+            return self.agent
+        options = self._model_options()
+        prompts, model = prompt_folder(options.prompts or None), options.model
+        if isinstance(model, str):
+            model = open_model(
+                model,
+                base_url=options.base_url,
+                notice=self._noticed,
+                heard=options.heard,
+                keep_alive=options.keep_alive,
+            )
+            opening.callback(model.close)
+        traits = traits_of(model)
+        if not options.is_small(traits.parameters):
+            return CodeNavAgent(model, prompts=prompts, notice=self._noticed)
+        return SmallAgent(model, drafts=options.tries or (DRAFTS if traits.local else 1))
 
-    def _calling(
-        self,
-        factory: SandboxFactory,
-        tools: ToolOptions,
-        confirm: Confirm | None,
-        model: str | Model | ModelOptions | None,
-    ) -> SandboxFactory:
-        """Return the factory with what answers the calls of the code, and open the broker if there are tools."""
-        base_url = self._server_of(model)
+    def _model_options(self) -> ModelOptions:
+        """The options of the model with the configured values where they have none."""
+        named = self.model if isinstance(self.model, ModelOptions) else ModelOptions(self.model or "")
+        return filled(named, load_config().model)
 
-        def opened(name: str) -> Model:
-            return open_model(name, base_url=base_url, notice=self._noticed)
-
-        factory, self._calls = factory.with_tools(tools, confirm=confirm, open_model=opened)
-        # The replay of a summary gets the answers that the session got.
-        return replace(factory, calls=factory.calls and recorded(factory.calls))
-
-    def _server_of(self, model: str | Model | ModelOptions | None) -> str:
-        """Return the URL of the server for models beside the agent's."""
-        return load_config().model_options(model if isinstance(model, ModelOptions) else ModelOptions()).base_url
+    def _server(self) -> str:
+        """The URL of the server for models beside the agent's."""
+        return self._model_options().base_url
 
     def _noticed(self, text: str) -> None:
         """Pass a notice of the model's client to the person, and into the record of the running episode."""
@@ -288,7 +292,7 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        calls = EpisodeCalls(self._calls, request, allow=self._allow) if self._calls else None
+        calls = EpisodeCalls(self._calls, request, allow=self._allowed.allow) if self._calls else None
         replay = space.replay(requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
         earlier = [step for episode in self._episodes for step in episode.steps]
@@ -300,12 +304,12 @@ class Session(Closing):
             ran=space.ran.append,
             calls=calls,
             checker=space.checker,
-            ask=self._ask,
+            ask=self.ask,
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=self._packages(space),
             imports=importing.importable_text([index.source for index in self.indexes]),
-            tools=[TOOLS[switch] for switch, on in self._tools.items() if on],
+            tools=[TOOLS[switch] for switch, on in self._checkers.items() if on],
             advice=advice,
             instance_of=instance_of,
             once=self._leaves_something(space.sandbox.info, calls),
@@ -328,7 +332,7 @@ class Session(Closing):
                 environments=self._environments_of(parts),
                 description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
                 limits=self._limits,
-                listeners=[recorder, *([following] if following else []), *self._listeners],
+                listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
                 earlier=earlier,
                 facts=facts,
@@ -357,7 +361,7 @@ class Session(Closing):
         return [MaskedEnvironment(environment, mask) for environment in made]
 
     def _started(self, folder: Path) -> Workspace:
-        space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._tools)
+        space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._checkers)
         for notice in (space.sandbox.info.notice, space.checker_notice):
             if notice:
                 self._tell(notice)
@@ -388,3 +392,7 @@ class Session(Closing):
 def _own_secrets(store: StoreOptions) -> dict[str, str]:
     """Return secrets that no code ever saw but a record must not contain: a server may quote its key in an error."""
     return {**store.secrets(), **{name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}}
+
+
+# A misspelled argument is answered with a near one.
+Session.__init__ = spelled()(Session.__init__)  # type: ignore[method-assign]

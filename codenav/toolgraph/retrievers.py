@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from codenav.core.blocks import CodeBlock, beside_best
 from codenav.core.config import episodes_dir
 from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.core.events import Status
-from codenav.core.options import spelled
+from codenav.core.options import StoreOptions, spelled
 from codenav.core.protocols import Index, Model
 from codenav.core.system.stored import Document
 from codenav.core.traces import Trace, callable_name
 from codenav.episodes.store import EpisodeStore
-from codenav.navigation.verbs import ReadingKeywords, indexes_of
+from codenav.navigation.verbs import Reading, indexes_of
 from codenav.retrieval import requests
 from codenav.retrieval.dense import files, making
 from codenav.retrieval.dense.block_vectors import text_of
@@ -64,7 +64,7 @@ class Trained(Document):
     seconds: float = 0.0
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def train_retriever(
     on: On | Sequence[On],
     learn_from: str | Path,
@@ -76,7 +76,7 @@ def train_retriever(
     negatives: Model | None = None,
     tell: Callable[[str], None] = lambda text: None,
     done: Callable[[float], None] = lambda share: None,
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Trained:
     """Train a retriever for one source or several, and write it to the directory `out`.
 

@@ -7,16 +7,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from codenav.core.config import episodes_dir
 from codenav.core.errors import CodeNavError, NotFound, UsageError
 from codenav.core.events import Status
-from codenav.core.options import spelled
+from codenav.core.options import StoreOptions, spelled
 from codenav.core.system.stored import Document
 from codenav.core.traces import SAMPLES, Trace
 from codenav.episodes.store import EpisodeStore
-from codenav.navigation.verbs import ReadingKeywords, indexes_of
+from codenav.navigation.verbs import Reading, indexes_of
 from codenav.retrieval.source_index import On, SourceIndex
 from codenav.toolgraph.beside import measure_votes
 from codenav.toolgraph.callables import CallableNames, links_of
@@ -244,14 +244,14 @@ class Teacher:
             self.taught.unknown = dict(self._names.unknown.most_common())
 
 
-@spelled(ReadingKeywords)
+@spelled(Reading, StoreOptions)
 def teach(
     on: On,
     learn_from: Sequence[str | Path] = (),
     *,
     forgetting: bool = False,
     tell: Callable[[str], None] = lambda text: None,
-    **reading: Unpack[ReadingKeywords],
+    **reading: Any,
 ) -> Taught:
     """Teach the graph of a source, or with `forgetting` take the same out again; return what was learnt.
 

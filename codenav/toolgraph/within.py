@@ -56,7 +56,7 @@ class Within:
         if not tools:
             raise UsageError(
                 f"no tool is recommended within {', '.join(actions)}",
-                hint="a lower --within-threshold, or more --within-hops",
+                hint="a lower --set graph.threshold, or more --set graph.hops",
             )
         return [tool.id for tool in tools]
 

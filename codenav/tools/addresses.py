@@ -9,7 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from codenav.core.errors import Unavailable, UsageError
 
-PRIVATE_HINT = "if it is meant to be read: --allow-private"
+PRIVATE_HINT = "if it is meant to be read: --set allow_private=yes"
 
 
 def is_url(where: str) -> bool:

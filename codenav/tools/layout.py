@@ -131,7 +131,7 @@ def laid_out(
         for note in notes[:NOTES]:
             tell(note)
         if len(notes) > NOTES:
-            tell(f"and {len(notes) - NOTES} more like these: codenav tools list {shlex.quote(place.name)}")
+            tell(f"and {len(notes) - NOTES} more like these: codenav tools show --on {shlex.quote(place.name)}")
         return cache.use(known)
 
 

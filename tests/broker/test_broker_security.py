@@ -182,7 +182,7 @@ def test_a_refusal_says_how_a_key_is_given_where_the_document_names_none(service
 def test_a_specification_names_servers_in_private_networks_only_where_it_may(
     service: ToolService, tmp_path: Path
 ) -> None:
-    """One at an address: its own origin. A file: this machine. All else: with --allow-private or --server."""
+    """One at an address: its own origin. A file: this machine. All else: with --set allow_private=yes or --server."""
 
     def asked(name: str, address: str, its: str, kept: bool = False, **options: Any) -> dict[str, Any]:
         spec = replace(bare(its, name), address=address, allow_private=kept)
@@ -201,7 +201,7 @@ def test_a_specification_names_servers_in_private_networks_only_where_it_may(
         ("", "http://10.0.0.1:1"), ("", "http://169.254.169.254"), ("http://10.0.0.2/openapi.json", "http://10.0.0.1:1"),
     ]):  # fmt: skip
         told = asked(f"no_{number}", address, server).get("refused", "")
-        assert "is in a private network: refused; --allow-private" in told, (address, server)
+        assert "is in a private network: refused; --set allow_private=yes" in told, (address, server)
     assert len(service.log) == sent
 
 

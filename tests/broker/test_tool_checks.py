@@ -103,7 +103,7 @@ def test_no_network_asks_nobody_and_keeps_what_is_known(service: ToolService, tm
     assert "perhaps" in checked(source)["wrong"].trial
     rows = check(source, "--no-network", "--strict", code=1)
     ended = cli("tools", "check", source, "--no-network", "--strict")
-    assert "--strict leaves out: " in ended.out
+    assert "strict leaves out: " in ended.out
     assert "wrong" in ended.out.rpartition("leaves out: ")[2].strip().split(", ")
 
 

@@ -9,27 +9,31 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 from command_line import codenav
 from ranking_servers import RankingServer
 
+from codenav.cli import former
+from codenav.cli.main import cli
 from codenav.core import schemas
 
-COMMANDS = [
-    ("index",), ("search",), ("run",), ("sources",), ("sources", "list"), ("sources", "show"), ("sources", "remove"),
-    ("episodes",), ("episodes", "list"), ("episodes", "show"), ("episodes", "export"), ("prompt",),
-    ("prompt", "show"), ("prompt", "copy"), ("doctor",), ("schema",), ("completion",),
-    ("sources", "check"), ("show",), ("callers",), ("callees",), ("outline",), ("describe",),
-    ("eval",), ("eval", "list"), ("eval", "prepare"), ("eval", "run"), ("eval", "resume"), ("eval", "report"),
-    ("eval", "judge"), ("eval", "merge"), ("eval", "ablate"), ("eval", "selfcheck"),
-    ("tools",), ("tools", "list"), ("tools", "show"), ("tools", "stubs"),
-    ("graph",), ("graph", "learn"), ("graph", "show"), ("graph", "draw"),
-    ("models",), ("models", "get"), ("models", "list"), ("models", "show"), ("models", "stop"), ("models", "remove"),
-    ("elasticsearch",), ("elasticsearch", "up"), ("elasticsearch", "down"), ("elasticsearch", "status"),
-]  # fmt: skip
+
+def commands(group: click.Command, *name: str) -> Iterator[tuple[str, ...]]:
+    """The names of a group's commands, and of those below them."""
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for child in group.list_commands(context):
+            yield from commands(group.get_command(context, child) or group, *name, child)
+    if name:
+        yield name
+
+
+COMMANDS = list(commands(cli))
 
 
 @pytest.fixture
@@ -60,7 +64,7 @@ def test_every_help_page_has_examples(command: tuple[str, ...]) -> None:
 def test_many_options_are_listed_in_sections() -> None:
     page = codenav("run", "--help").out
     titles = re.findall(r"^([A-Z].*):$", page, re.MULTILINE)
-    assert titles[0] == "Options" and {"Limits", "Sandbox", "Ranking", "Rerank service"} < set(titles)
+    assert titles[0] == "Options" and {"Model", "Limits", "Sandbox", "Tools"} < set(titles)
     assert len(titles) == len(set(titles))
     limits = page.partition("\nLimits:\n")[2].partition("\n\n")[0]
     assert re.findall(r"^  (--\S+)", limits, re.MULTILINE) == ["--max-steps", "--max-seconds", "--max-tokens"]
@@ -81,13 +85,15 @@ def test_the_help_page_names_every_command() -> None:
         (("search", "x", "--limt", "3"), "--limit"),
         (("search", "x"), "--on"),
         (("search", "x", "--on", ".", "--limit", "-1"), "--limit"),
-        (("episodes", "export", "last"), "--notebook"),
+        (("run", "x", "--on", ".", "--set", "rerank.tob=3"), "did you mean 'rerank.top'?"),
+        (("run", "x", "--on", ".", "--set", "rerank.top=-3"), "rerank.top in --set must be 0 (no limit) or above: -3"),
+        (("run", "x", "--on", ".", "--set", "rerank.api_key=x"), "CODENAV_RERANK_API_KEY"),
         (("run", "x", "--on", ".", "--sandbox", "chroot"), "bubblewrap"),
         (("run", "x", "--on", ".", "--stream"), "--json"),
         (("episodes", "show", "nothing-like-it"), "codenav episodes list"),
         (("schema", "episod"), "episode"),
         (("sources", "remove", "pkg:no-such-package"), "no-such-package"),
-        (("prompt", "show", "--prompts", "no/such/folder"), "codenav prompt copy"),
+        (("prompt", "--prompts", "no/such/folder"), "codenav prompt --copy"),
     ],
 )
 def test_wrong_usage_is_one_clear_line_and_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
@@ -96,6 +102,35 @@ def test_wrong_usage_is_one_clear_line_and_exit_code_2(arguments: tuple[str, ...
     assert said in ran.err
     assert ran.out == ""
     assert "Traceback" not in ran.err
+
+
+def test_there_are_few_options_and_commands() -> None:
+    leaves = [name for name in COMMANDS if not any(other[:-1] == name for other in COMMANDS)]
+    assert len(leaves) <= 40
+    run = cli.get_command(click.Context(cli), "run")
+    assert run and len([one for one in run.params if isinstance(one, click.Option)]) <= 31  # with --set
+
+
+@pytest.mark.parametrize("name", former.COMMANDS)
+def test_a_former_command_says_what_took_its_place(name: str) -> None:
+    ran = codenav(*name.split(), "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{name} is {former.COMMANDS[name]} now." in ran.err
+
+
+@pytest.mark.parametrize(
+    ("option", "now"),
+    [
+        ("--no-types", "--set checks.types=no"),
+        ("--rerank-top", "--set rerank.top=N"),
+        ("--elasticsearch-password", "the variable CODENAV_ELASTICSEARCH_PASSWORD"),
+        ("--allow-private", "--set allow_private=yes"),
+        ("--within", "--set graph.within=ACTION"),
+    ],
+)
+def test_a_former_option_says_what_took_its_place(option: str, now: str) -> None:
+    ran = codenav("run", "x", "--on", ".", option, "x")
+    assert (ran.code, ran.out) == (2, "") and f"{option} is {now} now." in ran.err
 
 
 def test_index_tells_files_blocks_and_seconds(repository: Path) -> None:
@@ -165,13 +200,13 @@ def test_sources_are_listed_shown_and_removed(repository: Path) -> None:
     codenav("index", repository)
     (listed,) = codenav("sources", "list", "--json").document
     assert listed["source"] == str(repository)
-    shown = codenav("sources", "show", repository, "--json").document
+    shown = codenav("sources", "list", repository, "--json").document
     jsonschema.validate(shown, schemas.load("sources-show"))
     assert shown["kinds"]["FUNCTION"] == 1
-    assert "ignored.py: index: false" in codenav("sources", "show", repository).out
+    assert "ignored.py: index: false" in codenav("sources", "list", repository).out
     assert codenav("sources", "remove", repository).code == 0
     assert codenav("sources", "list", "--json").document == []
-    assert codenav("sources", "show", repository).code == 2
+    assert codenav("sources", "list", repository).code == 2
 
 
 def test_the_index_of_a_folder_that_is_gone_can_still_be_removed(repository: Path) -> None:
@@ -182,7 +217,7 @@ def test_the_index_of_a_folder_that_is_gone_can_still_be_removed(repository: Pat
 
 
 def test_what_a_hint_names_works() -> None:
-    ran = codenav("sources", "show", "name:nothing")
+    ran = codenav("sources", "list", "name:nothing")
     assert (ran.code, ran.err.splitlines()[-1]) == (2, "Try: codenav sources list")
     assert codenav("sources", "list").code == 0
 
@@ -250,10 +285,10 @@ def test_a_typo_in_the_configuration_file_is_told(repository: Path, codenav_home
 
 
 def test_prompts_are_copied_changed_and_used(repository: Path, tmp_path: Path) -> None:
-    assert "${description}" in codenav("prompt", "show").out
-    copies = codenav("prompt", "copy", tmp_path / "mine", "--json").document
+    assert "${description}" in codenav("prompt").out
+    copies = codenav("prompt", "--copy", tmp_path / "mine", "--json").document
     assert {Path(path).name for path in copies} >= {"overview.md", "search.md", "code.md", "done.md"}
-    assert codenav("prompt", "copy", tmp_path / "mine").code == 2
+    assert codenav("prompt", "--copy", tmp_path / "mine").code == 2
     with (tmp_path / "mine" / "done.md").open("a") as file:
         file.write("\nAnswer in rhymes.\n")
     script = tmp_path / "script.actions"

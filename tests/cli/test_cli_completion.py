@@ -34,14 +34,14 @@ def test_sources_are_what_is_indexed_and_what_is_installed(code: Path, before: l
 def test_an_index_that_is_removed_is_one_that_is_there(code: Path) -> None:
     assert codenav("index", code).code == 0
     assert list(offered("sources", "remove", "/")) == [str(code)]
-    assert offered("sources", "show", "pkg:net") == {}
+    assert offered("sources", "list", "pkg:net") == {}
 
 
 def test_an_episode_is_offered_with_its_request(code: Path) -> None:
     model = f"scripted:{code.parent / 'one.actions'}"
     ran = codenav("run", "Is one\n\x1b[31mone?", "--on", code, "--model", model, "--sandbox", "process", "--json")
     assert ran.code == 0, ran.err
-    assert offered("episodes", "export", ran.document["id"][:8]) == {ran.document["id"]: "Is one [31mone?"}
+    assert offered("episodes", "show", ran.document["id"][:8]) == {ran.document["id"]: "Is one [31mone?"}
     assert list(offered("episodes", "show", "la")) == ["last"]
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from command_line import Ran, codenav
 
+from codenav.core.config import SETTINGS
+from codenav.core.options import FORMER
+
 COMMANDS = [
     ["index", "code"],
     ["search", "one", "--on", "code"],
@@ -130,11 +133,11 @@ def configured(
         ("cpus", "0", "must be above 0: 0"),
         ("pids", "0", "must be at least 1: 0"),
         ("pids", "1.5", "is not a whole number: "),
-        ("limit_steps", "-3", "must be 0 (no limit) or above: -3"),
-        ("limit_seconds", "inf", "must be 0 (no limit) or above, and at most 86400 seconds: inf"),
+        ("max_steps", "-3", "must be 0 (no limit) or above: -3"),
+        ("max_seconds", "inf", "must be 0 (no limit) or above and at most 86400 seconds: inf"),
         ("limit_tokens", "-1", "must be 0 (no limit) or above: -1"),
         ("elasticsearch_shards", "0", "must be at least 1: 0"),
-        ("elasticsearch_replicas", "-1", "must be 0 or above: -1"),
+        ("elasticsearch_replicas", "-1", "must be at least 0: -1"),
         ("vectors", "2", "is not true or false: "),
     ],
 )
@@ -144,5 +147,6 @@ def test_each_number_and_flag_of_the_configuration_has_its_range(
     where = configured(key, value)
     ran = codenav("search", "one", "--on", "code")
     assert (ran.code, ran.out) == (2, ""), ran.err
+    key = SETTINGS[FORMER.get(key, key)].key
     assert ran.err.startswith(f"Error: {key} in {where} {said}") and ran.err.count("\n") == 2, ran.err
     assert "\nTry: " in ran.err and key in ran.err.splitlines()[1].lower()

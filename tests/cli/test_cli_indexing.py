@@ -63,10 +63,10 @@ def test_several_sources_in_one_index(shapes: Path, colours: Path) -> None:
     found = codenav("search", f"source: {colours} AND area", "--on", "name:pair", "--json").document
     assert [hit["source"] for hit in found["hits"]] == [str(colours)]
     assert found["hits"][0]["import_line"] == "from colours import area"
-    shown = codenav("sources", "show", "name:pair", "--json").document
+    shown = codenav("sources", "list", "name:pair", "--json").document
     jsonschema.validate(shown, schemas.load("sources-show"))
     assert shown["parts"] == [str(shapes), str(colours)]
-    assert f"Sources: {shapes}, {colours}\n" in codenav("sources", "show", "name:pair").out
+    assert f"Sources: {shapes}, {colours}\n" in codenav("sources", "list", "name:pair").out
     (shapes / "shapes.py").unlink()
     assert codenav("index", "name:pair", "--json").document["files"] == 3
     assert codenav("index", colours, "--name", "pair", "--json").document["files"] == 2
@@ -117,7 +117,7 @@ def test_a_repository_is_indexed_searched_shown_and_removed(shapes: Path, codena
     assert (built["source"], built["files"]) == (source, 2)
     assert "area" in codenav("search", "area", "--on", source).out
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout[:12]
-    assert f"Versions: shapes {commit}\n" in codenav("sources", "show", source).out
+    assert f"Versions: shapes {commit}\n" in codenav("sources", "list", source).out
     assert codenav("index", f"git:{shapes}@v2").code == 2
     shutil.rmtree(shapes)
     again = codenav("index", source)
@@ -133,9 +133,9 @@ def test_a_repository_is_indexed_searched_shown_and_removed(shapes: Path, codena
 @pytest.mark.parametrize("command", [("index",), ("run", "x", "--on")])
 def test_an_option_that_the_store_does_not_have_is_refused(shapes: Path, yes: str, command: tuple[str, ...]) -> None:
     model = ("--model", yes) if command[0] == "run" else ()
-    ran = codenav(*command, shapes, "--elasticsearch-url", "http://localhost:1", *model)
+    ran = codenav(*command, shapes, "--set", "elasticsearch.url=http://localhost:1", *model)
     assert ran.code == 2, ran.err
-    assert "--elasticsearch-url goes with --store elasticsearch" in ran.err
+    assert "elasticsearch.url goes with --store elasticsearch" in ran.err
     if command[0] == "index":
         unused = codenav("index", shapes, env={"CODENAV_ELASTICSEARCH_URL": "http://localhost:1"})
         assert unused.code == 0, unused.err
@@ -147,7 +147,9 @@ def test_elasticsearch_without_a_server_is_refused(shapes: Path, yes: str, comma
     ran = codenav(*command, shapes, *model, env={"CODENAV_STORE": "elasticsearch"})
     assert ran.code == 2, ran.err
     assert "codenav elasticsearch up" in ran.err
-    nobody = codenav(*command, shapes, *model, "--store", "elasticsearch", "--elasticsearch-url", "http://localhost:1")
+    nobody = codenav(
+        *command, shapes, *model, "--store", "elasticsearch", "--set", "elasticsearch.url=http://localhost:1"
+    )
     assert nobody.code == 4, nobody.err
     assert "http://localhost:1" in nobody.err and "Traceback" not in nobody.err
 
@@ -159,7 +161,7 @@ def test_an_unknown_store_in_the_configuration_is_told(shapes: Path) -> None:
 
 
 def test_the_embedded_store_passes_its_check(codenav_home: Path) -> None:
-    ran = codenav("sources", "check", "--json")
+    ran = codenav("doctor", "--store", "embedded", "--json")
     assert ran.code == 0, ran.err
     jsonschema.validate(ran.document, schemas.load("rows"))
     assert len(ran.document) >= 10 and all(row["ok"] for row in ran.document)
@@ -167,7 +169,7 @@ def test_the_embedded_store_passes_its_check(codenav_home: Path) -> None:
 
 
 def test_every_command_works_on_elasticsearch(elasticsearch: Server, shapes: Path, colours: Path, yes: str) -> None:
-    options = ("--store", "elasticsearch", "--elasticsearch-url", elasticsearch.url)
+    options = ("--store", "elasticsearch", "--set", f"elasticsearch.url={elasticsearch.url}")
     built = codenav("index", shapes, colours, "--name", "pair", *options, "--json")
     assert built.code == 0, built.err
     assert (built.document["store"], built.document["files"]) == ("elasticsearch", 4)
@@ -177,7 +179,7 @@ def test_every_command_works_on_elasticsearch(elasticsearch: Server, shapes: Pat
     configured = {"CODENAV_STORE": "elasticsearch", "CODENAV_ELASTICSEARCH_URL": elasticsearch.url}
     ran = codenav("run", "Yes?", "--on", "name:pair", "--model", yes, env=configured)
     assert (ran.code, ran.out) == (0, "yes\n"), ran.err
-    assert codenav("sources", "show", "name:pair", "--json", env=configured).document["files"] == 5
+    assert codenav("sources", "list", "name:pair", "--json", env=configured).document["files"] == 5
     assert "name:pair" in codenav("sources", "list", env=configured).out
     assert codenav("sources", "remove", "name:pair", *options).code == 0
     assert codenav("sources", "list").err == "No index yet. Try: codenav index .\n", "nothing went into the other store"
@@ -343,7 +345,7 @@ def test_an_index_of_an_older_format_is_built_anew_and_that_is_told_once(
     for manifest in manifests:
         manifest.write_text(re.sub(r'"format": ?\d+', '"format":0', manifest.read_text()))
     assert "the next use builds it anew: it was made by another version of codenav" in codenav("sources", "list").out
-    shown = codenav("sources", "show", shapes)
+    shown = codenav("sources", "list", shapes)
     assert (shown.code, "unreadable" in shown.out, "0 files" in shown.out) == (0, True, False), shown.err
     ran = codenav(*command, shapes, *options)
     assert ran.code == 0, ran.err

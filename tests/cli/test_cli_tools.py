@@ -1,4 +1,4 @@
-"""`codenav tools list` and `show` as a user meets them."""
+"""`codenav tools show --on` and `show` as a user meets them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shop(service: ToolService, tmp_path: Path) -> Path:
 
 
 def test_list_shows_names_effects_and_titles(shop: Path) -> None:
-    ran = codenav("tools", "list", f"openapi:{shop}")
+    ran = codenav("tools", "show", "--on", f"openapi:{shop}")
     first, *rows, secrets = ran.out.splitlines()
     assert (ran.code, ran.err) == (0, "")
     assert secrets.startswith(
@@ -35,12 +35,12 @@ def test_list_shows_names_effects_and_titles(shop: Path) -> None:
     assert first == f"tools.shop  {len(rows)} tools  openapi:{shop}  Shop 1.2.0"
     assert "  shop.create_order          write    Order products for a customer." in rows
     assert "  shop.delete_order          destroy  Cancel an order and forget it." in rows
-    document = codenav("tools", "list", f"openapi:{shop}", "--json").document
+    document = codenav("tools", "show", "--on", f"openapi:{shop}", "--json").document
     jsonschema.validate(document, schemas.load("tools-list"))
     assert [row["name"] for row in document] == [row.split()[0] for row in rows]
 
 
-@pytest.mark.parametrize("command", [("index",), ("tools", "list"), ("tools", "show", "create_order", "--on")])
+@pytest.mark.parametrize("command", [("index",), ("tools", "show", "--on"), ("tools", "show", "create_order", "--on")])
 def test_a_secret_that_no_source_takes_is_an_error(
     shop: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -68,11 +68,15 @@ def test_show_finds_a_tool_by_any_of_its_names(shop: Path) -> None:
     ("arguments", "said", "hint"),
     [
         (("tools", "show", "creat_order", "--on", "{shop}"), "no tool 'creat_order'", "create_order"),
-        (("tools", "show", "zzz", "--on", "{shop}"), "no tool 'zzz'", "codenav tools list openapi:"),
-        (("tools", "list", "pkg:networkx"), "pkg:networkx is no source of tools", "openapi:FILE"),
-        (("tools", "list", "openapi:none.yaml"), "none.yaml", "Try: "),
-        (("tools", "list", "openapi:"), "openapi: names nothing", "openapi:FILE or openapi:http://HOST/openapi.json"),
-        (("tools", "list", "{shop}", "--no-refresh"), "has not been read", "codenav index openapi:"),
+        (("tools", "show", "zzz", "--on", "{shop}"), "no tool 'zzz'", "codenav tools show --on openapi:"),
+        (("tools", "show", "--on", "pkg:networkx"), "pkg:networkx is no source of tools", "openapi:FILE"),
+        (("tools", "show", "--on", "openapi:none.yaml"), "none.yaml", "Try: "),
+        (
+            ("tools", "show", "--on", "openapi:"),
+            "openapi: names nothing",
+            "openapi:FILE or openapi:http://HOST/openapi.json",
+        ),
+        (("tools", "show", "--on", "{shop}", "--no-refresh"), "has not been read", "codenav index openapi:"),
         (("index", "{shop}l"), "there is no file", "did you mean openapi:"),
     ],
 )
@@ -97,7 +101,7 @@ def test_tools_in_the_commands_for_code(shop: Path, tmp_path: Path) -> None:
     ran = codenav("index", f"openapi:{shop}", "--json")
     assert ran.code == 0, ran.err
     assert ran.document["blocks"] == ran.document["files"] == 19
-    assert "Kinds: TOOL 19" in codenav("sources", "show", f"openapi:{shop}").out
+    assert "Kinds: TOOL 19" in codenav("sources", "list", f"openapi:{shop}").out
     assert f"openapi:{shop}  19 files" in codenav("sources", "list").out
     shown = codenav("show", "shop.create_order", "--on", f"openapi:{shop}", "--no-refresh")
     assert shown.out.startswith("TOOL create_order  shop/orders/create_order.tool:1-"), shown
@@ -111,9 +115,9 @@ def test_tools_in_the_commands_for_code(shop: Path, tmp_path: Path) -> None:
     )
     named = codenav("index", f"openapi:{shop}", "--name", "all")
     assert named.code == 0 and "19 files" in named.out
-    assert codenav("tools", "list", "name:all").out.startswith("tools.shop  19 tools")
+    assert codenav("tools", "show", "--on", "name:all").out.startswith("tools.shop  19 tools")
     assert codenav("sources", "remove", f"openapi:{shop}").code == 0
-    assert codenav("sources", "show", f"openapi:{shop}").code == 2
+    assert codenav("sources", "list", f"openapi:{shop}").code == 2
 
 
 def test_a_source_that_is_down_answers_from_the_state_before(service: ToolService) -> None:
@@ -128,7 +132,7 @@ def test_a_source_that_is_down_answers_from_the_state_before(service: ToolServic
 
 
 def test_names_of_tools_are_completed(shop: Path) -> None:
-    assert codenav("tools", "list", f"openapi:{shop}").code == 0
+    assert codenav("tools", "show", "--on", f"openapi:{shop}").code == 0
     found = offered("tools", "show", "--on", f"openapi:{shop}", "creat")
     assert list(found) == ["create_order"]
     assert offered("tools", "show", "--on", "openapi:none.yaml", "creat") == {}

@@ -50,7 +50,7 @@ def test_a_trained_retriever_finds_what_words_do_not(tools: str, tmp_path: Path)
     assert not codenav(*asked).document["hits"]
     found = codenav(*asked, "--embeddings", tmp_path / "r")
     assert found.document["hits"][0]["name"] == "current_forecast", found.err
-    assert codenav(*asked, "--embeddings", tmp_path / "r", "--no-rerank").document["hits"] == []
+    assert codenav(*asked, "--embeddings", tmp_path / "r", "--set", "rerank=no").document["hits"] == []
 
 
 def test_samples_of_a_graph_train_a_retriever(tools: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`--no-vectors`, and what else turns words of similar meaning off."""
+"""`--set vectors=no`, and what else turns words of similar meaning off."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def found(*options: str, place: Path, env: dict[str, str] | None = None) -> bool
 def test_plain_words_find_words_of_like_meaning_unless_that_is_turned_off(files: Path, codenav_home: Path) -> None:
     off = {"CODENAV_VECTORS": "false"}
     assert found(place=files)
-    assert not found("--no-vectors", place=files)
+    assert not found("--set", "vectors=no", place=files)
     assert not found(place=files, env=off)
-    assert found("--vectors", place=files, env=off)
+    assert found("--set", "vectors=yes", place=files, env=off)
     (codenav_home / "config.toml").write_text("vectors = false\n")
     assert not found(place=files)
     assert found(place=files, env={"CODENAV_VECTORS": "true"})

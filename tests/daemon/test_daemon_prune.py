@@ -1,4 +1,4 @@
-"""What is left of a named sandbox whose host process was killed: `codenav sandbox prune` shows it and removes it."""
+"""Leftovers of a named sandbox whose host process was killed: `codenav sandbox stop --leftovers` removes them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def temporary(tmp_path, monkeypatch):
 
 def test_prune_removes_what_a_killed_host_process_has_left(temporary):
     mark = f"left-behind-{time.monotonic_ns()}"
-    started = codenav("sandbox", "start", "--name", "lab", "--backend", "bubblewrap")
+    started = codenav("sandbox", "start", "--name", "lab", "--sandbox", "bubblewrap")
     assert started.code == 0, started.err
     code = (
         f"import subprocess\nchild = subprocess.Popen(['sh', '-c', 'sleep 600; : {mark}'])\nopen('made', 'w').close()"
@@ -72,10 +72,10 @@ def test_prune_removes_what_a_killed_host_process_has_left(temporary):
     assert client.returncode == 2
     wait_until(record.owner.ended)
 
-    shown = codenav("sandbox", "prune", "--dry-run", "--json").document
+    shown = codenav("sandbox", "stop", "--leftovers", "--dry-run", "--json").document
     assert ("named sandbox", "lab") in [(row["kind"], row["name"]) for row in shown if row["pid"] == pid]
     assert (folder / "work" / "made").exists()
-    done = codenav("sandbox", "prune", "--json")
+    done = codenav("sandbox", "stop", "--leftovers", "--json")
     assert done.code == 0, done.err
     rows = [row for row in done.document if row["pid"] == pid]
     assert ("named sandbox", "lab", True) in [(row["kind"], row["name"], row["removed"]) for row in rows]
@@ -85,4 +85,4 @@ def test_prune_removes_what_a_killed_host_process_has_left(temporary):
     assert not any(one.path.exists() for one in owned)
     assert not any(group.exists() for group in groups)
     wait_until(lambda: not running(mark))
-    assert codenav("sandbox", "start", "--name", "lab", "--backend", "bubblewrap").code == 0
+    assert codenav("sandbox", "start", "--name", "lab", "--sandbox", "bubblewrap").code == 0

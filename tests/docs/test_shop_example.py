@@ -56,7 +56,7 @@ order = create_order(customer=7, lines=[{"product": mug["id"], "quantity": 2}])
 print(order["total"])
 """
     result = run(
-        words[1], on=given["--on"], secrets=[given["--secret"]], allow=given["--allow"], server=shop,
+        words[1], on=given["--on"], secret=[given["--secret"]], allow=given["--allow"], server=shop,
         model=ScriptedModel([Code(code), Done("17.0")]), work_dir=tmp_path,
     )  # fmt: skip
     assert [call.status for call in result.steps[0].observation.calls] == [200, 201], result

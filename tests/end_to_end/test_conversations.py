@@ -356,7 +356,7 @@ def test_the_record_exports_as_notebook_script_and_json(
     assert run("Area?", "--on", library).code == 0
     files = {name: tmp_path / f"run.{name}" for name in ("ipynb", "py", "json")}
     ran = codenav(
-        "episodes", "export", "last", "--notebook", files["ipynb"], "--script", files["py"], "--record", files["json"]
+        "episodes", "show", "last", "--notebook", files["ipynb"], "--script", files["py"], "--record", files["json"]
     )
     assert ran.code == 0, ran.err
     notebook = nbformat.read(files["ipynb"], as_version=4)

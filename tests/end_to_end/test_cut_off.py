@@ -75,7 +75,17 @@ def test_before_a_word_came_the_request_counts(run: Run, chat_server: ChatServer
 def test_by_an_interrupt(chat_server: ChatServer, library: Path, number: int) -> None:
     chat_server.script = [Begun(WRITTEN, REASONED)]
     process = start(
-        "run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "m", "--base-url", chat_server.url
+        "run",
+        "Area?",
+        "--on",
+        library,
+        "--verbose",
+        "--set",
+        "checks.types=no",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
     )
     assert process.stderr is not None
     seen = ""
@@ -118,7 +128,7 @@ class TestWhatIsSeen:
     def test_a_long_name_leaves_the_line_in_one_row(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "m" * 100,
+            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "m" * 100,
             "--base-url", chat_server.url, "--max-steps", "1",
             until="tokens", then=chat_server.released.set,
         )  # fmt: skip
@@ -128,7 +138,7 @@ class TestWhatIsSeen:
     def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200), Done("600")]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5",
+            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "gpt-5",
             "--base-url", chat_server.url,
             until="tokens", then=chat_server.released.set,
         )  # fmt: skip
@@ -141,7 +151,7 @@ class TestWhatIsSeen:
     def test_nothing_moves_any_more_after_an_interrupt(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--no-types", "--model", "gpt-5",
+            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "gpt-5",
             "--base-url", chat_server.url, until="tokens",
         )  # fmt: skip
         assert code == 130
@@ -165,7 +175,7 @@ class TestWhatIsSeen:
     ) -> None:
         chat_server.script = [Begun("I \x1b[31mthink so"), Done("600")]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--verbose", "--no-types", "--model", "gpt-5",
+            "run", "Area?", "--on", library, "--verbose", "--set", "checks.types=no", "--model", "gpt-5",
             "--base-url", chat_server.url,
             until="so", then=chat_server.released.set,
         )  # fmt: skip
@@ -206,6 +216,14 @@ class TestAServerWithoutAModel:
     def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Done("600")]
         ran = codenav(
-            "run", "Area?", "--on", library, "--no-types", "--model", "m", env={"OPENAI_BASE_URL": chat_server.url}
+            "run",
+            "Area?",
+            "--on",
+            library,
+            "--set",
+            "checks.types=no",
+            "--model",
+            "m",
+            env={"OPENAI_BASE_URL": chat_server.url},
         )
         assert (ran.code, ran.out) == (0, "600\n"), ran.err

@@ -86,7 +86,7 @@ def test_a_long_output_and_a_value_that_varies_are_compared_in_docker(host, libr
         "<action>\n<type>done</type>\n<content>\n100000\n</content>\n</action>\n"
     )
     ran = codenav("run", "How many?", "--on", library, "--model", f"scripted:{script}", "--sandbox", "docker",
-                  "--image", host.base_image(), "--no-types", "--no-lint")  # fmt: skip
+                  "--image", host.base_image(), "--set", "checks.types=no", "--set", "checks.lint=no")  # fmt: skip
     varies = "varies: id, part of the last output"
     assert ran.out == f"100000\nsummary: reproduced (compared: many, the last output; {varies})\n", ran.err
     assert containers(host) == []
@@ -101,7 +101,7 @@ def test_a_run_in_docker_uses_the_code_base_writes_out_and_leaves_nothing(host, 
     ran = codenav(
         "run", "How large?", "--on", library, "--model", f"scripted:{script}", "--json", "--work-dir", work,
         "--sandbox", "docker", "--image", host.base_image(), "--mount", data, "--env", "API_KEY",
-        "--memory", "512m", "--cpus", "1", "--pids", "64", env={"API_KEY": "s3cret-value"},
+        "--memory", "512m", "--cpus", "1", "--set", "pids=64", env={"API_KEY": "s3cret-value"},
     )  # fmt: skip
     assert ran.code == 0, ran.err
     episode = ran.document
@@ -169,7 +169,7 @@ def test_an_image_from_the_configuration_stands_in(host, library, monkeypatch):
         (("--sandbox", "bubblewrap", "--memory", "much"), "is not a size"),
         (("--sandbox", "bubblewrap", "--memory", "1m"), "too low for Python"),
         (("--sandbox", "bubblewrap", "--cpus", "0"), "processors"),
-        (("--sandbox", "bubblewrap", "--runtime", "runsc"), "takes no --runtime"),
+        (("--sandbox", "bubblewrap", "--set", "runtime=runsc"), "takes no --runtime"),
         (("--sandbox", "bubblewrap", "--gpus", "all"), "takes no --gpus"),
     ],
 )

@@ -142,7 +142,19 @@ def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server
 
 def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began')\ntime.sleep(1000)")]
-    run = ["run", "Do it.", "--verbose", "--on", library, "--no-types", "--model", "m", "--base-url", chat_server.url]
+    run = [
+        "run",
+        "Do it.",
+        "--verbose",
+        "--on",
+        library,
+        "--set",
+        "checks.types=no",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+    ]
     process = start(*run)
     assert process.stderr is not None
     next(line for line in process.stderr if "time.sleep(1000)" in line)
@@ -156,6 +168,6 @@ def test_an_export_without_a_script_says_so(run: Run, chat_server: ChatServer, l
     chat_server.script = [Done("FAILED: no function here sends e-mails")]
     failed = run("Send an e-mail to 'ann@example.org'", "--on", library)
     assert failed.code == 1
-    ran = codenav("episodes", "export", "last", "--script", tmp_path / "run.py")
+    ran = codenav("episodes", "show", "last", "--script", tmp_path / "run.py")
     assert (ran.code, (tmp_path / "run.py").exists()) == (2, False), ran.err
     assert "no step of code" in ran.err and "Try: " in ran.err

@@ -43,7 +43,19 @@ def asked(library: Path, tmp_path: Path) -> list[str | Path]:
     folder.mkdir()
     for name, text in PROMPTS.items():
         (folder / f"{name}.md").write_text(text)
-    return [STORY, "--on", library, "--prompts", folder, "--description", "Fields.", "--no-lint", "--no-types"]
+    return [
+        STORY,
+        "--on",
+        library,
+        "--prompts",
+        folder,
+        "--description",
+        "Fields.",
+        "--set",
+        "checks.lint=no",
+        "--set",
+        "checks.types=no",
+    ]
 
 
 def at(model: LocalModel) -> list[str]:

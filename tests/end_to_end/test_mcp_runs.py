@@ -33,8 +33,9 @@ def old() -> Iterator[OverHttp]:
 
 def run(on: list[str], actions: list[Action], **options: Any) -> package.EpisodeResult:
     return package.run(
-        "Order two blue mugs for customer 7", on=on, model=ScriptedModel(actions), sandbox="bubblewrap", lint=False,
-        types=False, **options,
+        "Order two blue mugs for customer 7", on=on, model=ScriptedModel(actions), sandbox="bubblewrap",
+        checks_lint=False,
+        checks_types=False, **options,
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def test_servers_of_both_eras_over_both_transports(
     )
     result = run(
         [SHOP, HANDMADE, f"mcp:{old.url}"], [Code(order), CodeSummary(order), Done("1")],
-        allow="all", secrets={"SHOP_LOG": "WHERE"},
+        allow="all", secret={"SHOP_LOG": "WHERE"},
     )  # fmt: skip
     assert printed(result, 0) == "[{'mug': 'blue', 'pieces': 2}] 1 hi\n", observed(result, 0).text
     assert [(call.tool, call.effect, call.outcome) for call in observed(result, 0).calls] == [
@@ -149,9 +150,9 @@ def test_a_server_that_wants_a_token_is_read_and_called_with_the_secret(
         with pytest.raises(Unavailable, match="wants a token"):
             run([f"mcp:{server.url}"], hi)
         secrets = {"authorization": "HI_TOKEN"}
-        result = run([f"mcp:{server.url}"], hi, secrets=secrets, allow="all")
+        result = run([f"mcp:{server.url}"], hi, secret=secrets, allow="all")
         assert printed(result, 0) == "'hi'\n", observed(result, 0).text
-        with package.sandbox("bubblewrap", on=f"mcp:{server.url}", secrets=secrets, allow="all") as box:
+        with package.sandbox("bubblewrap", on=f"mcp:{server.url}", secret=secrets, allow="all") as box:
             assert box.run("from tools.over_http import hi\nhi()").stdout == "'hi'\n"
         codenav_home.joinpath("tools").rename(codenav_home / "tools-before")
         bare, key = ("tools", "call", "hi", "--on", f"mcp:{server.url}"), ("--secret", "authorization=HI_TOKEN")
@@ -162,7 +163,7 @@ def test_a_server_that_wants_a_token_is_read_and_called_with_the_secret(
             ran = codenav("tools", *command, *key)
             assert ran.code == 0 and "hi" in ran.out, ran.err
             codenav_home.joinpath("tools").rename(codenav_home / f"tools-of-{command[0]}")
-        with package.index(f"mcp:{server.url}", secrets=secrets) as index:
+        with package.index(f"mcp:{server.url}", secret=secrets) as index:
             assert [block.name for block in index.blocks()] == ["hi"]
         codenav_home.joinpath("tools").rename(codenav_home / "tools-of-the-index")
         assert codenav("index", f"mcp:{server.url}").code == 4

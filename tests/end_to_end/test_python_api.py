@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import nbformat
 import pytest
 
 import codenav
 import codenav.session.api
 from codenav.agents import CodeNavAgent
-from codenav.core import options
 from codenav.core.actions import Action, Observation
+from codenav.core.config import SETTINGS
 from codenav.core.errors import LimitReached, ModelNotConfigured, NotFound, UsageError
 from codenav.core.messages import Message
 from codenav.environments import (
@@ -249,28 +250,23 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
             seen.append(one)
         return one
 
-    names = {
-        option.removeprefix("--").replace("-", "_")
-        for parameter in command.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-        if option.startswith("--")
-    } - {"stream", "quiet", "verbose", "json", "help", "on", "save_summary"}
-    known = [*codenav.session.api.RunKeywords.__annotations__]
-    values = {name: True if name.startswith("no_") else "x" for name in names}
-    assert {name for name in names if options._as_field(name, values[name], known)[0] not in known} == set()
+    names = {param.name for param in command.params if isinstance(param, click.Option)}
+    names -= {"stream", "quiet", "verbose", "as_json", "help", "sources", "save_summary", "description", "pairs"}
+    assert names <= set(SETTINGS)
     session = opened(max_steps=3, max_seconds=5.5, max_tokens=7, memory="1g", cpus=1, pids=64, code_timeout=9)
     assert (session._limits.steps, session._limits.seconds, session._limits.tokens) == (3, 5.5, 7)
     resources = session._factory.template.resources
     assert (resources.memory_bytes, resources.cpus, resources.processes) == (1 << 30, 1, 64)
     assert resources.step_seconds == 9 and resources.work_bytes == 256 << 20
-    session = opened(limits=codenav.Limits(steps=4, seconds=1), max_steps=2, mount=tmp_path, no_lint=True)
+    session = opened(limits=codenav.Limits(steps=4, seconds=1), max_steps=2, mount=tmp_path, checks_lint=False)
     assert (session._limits.steps, session._limits.seconds) == (2, 1)
     assert [mount.path for mount in session._factory.template.mounts] == [tmp_path]
     for keywords, told in (
         ({"max_step": 3}, "did you mean 'max_steps'?"),
         ({"memroy": "1g"}, "did you mean 'memory'?"),
-        ({"mount": [], "mounts": []}, "leave out"),
-        ({"graph": "g.yaml"}, "--within ACTION --graph FILE"),
+        ({"no_types": True}, "it is checks_types= now"),
+        ({"mounts": []}, "it is mount= now"),
+        ({"graph_file": "g.yaml"}, "set both, or none"),
     ):
         with pytest.raises(UsageError) as caught:
             opened(**keywords)
@@ -284,8 +280,10 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
 def test_a_printed_result_is_the_answer_and_the_verdict(library: Path, tmp_path: Path) -> None:
     actions = [codenav.Code("n = sum(range(10))\nprint(n)"), codenav.Done("45")]
     saved = tmp_path / "saved.py"
-    result = codenav.run("?", on=library, model=codenav.ScriptedModel(actions), no_types=True, save_summary=saved)
+    result = codenav.run("?", on=library, model=codenav.ScriptedModel(actions), checks_types=False, save_summary=saved)
     assert str(result) == "45\nsummary: reproduced (compared: n, the last output)"
     assert "n = sum(range(10))" in saved.read_text()
-    failed = codenav.run("?", on=library, model=codenav.ScriptedModel([codenav.Code("1")]), max_steps=1, no_types=True)
+    failed = codenav.run(
+        "?", on=library, model=codenav.ScriptedModel([codenav.Code("1")]), max_steps=1, checks_types=False
+    )
     assert str(failed).startswith("limit: ") and "summary" not in str(failed)

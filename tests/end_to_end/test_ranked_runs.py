@@ -62,7 +62,7 @@ def farm(tmp_path: Path) -> Path:
 
 def run(place: Path, code: str = HARVEST, *more: Any, request: str = REQUEST, **keywords: Any) -> package.EpisodeResult:
     model = ScriptedModel([*more, Code(code), Done("480")])
-    return package.run(request, on=place, model=model, lint=False, types=False, **keywords)
+    return package.run(request, on=place, model=model, checks_lint=False, checks_types=False, **keywords)
 
 
 def found(place: Path, request: str = REQUEST, **options: Any) -> tuple[list[str], dict[str, Any]]:
@@ -90,7 +90,7 @@ def test_a_request_repeated_after_a_verified_episode_finds_its_callable_at_a_bet
     said = lines[next(at for at, line in enumerate(lines) if "def rectangle" in line) + 1]
     assert said.strip().startswith("brought in: episodes +") and f'(episode {result.id}: "{REQUEST}")' in said
     assert found(farm, rerank=False) == (before, {})
-    plain = codenav("search", "--request", REQUEST, "--on", str(farm), "--explain", "--no-rerank")
+    plain = codenav("search", "--request", REQUEST, "--on", str(farm), "--explain", "--set", "rerank=no")
     assert "moved from" not in plain.out and "no hit was moved" in plain.err
 
     again = run(farm, HARVEST, Search("wheat"))
@@ -151,7 +151,8 @@ def answer(messages):
             time.sleep(0.01)
     return answers.pop(0)
 
-print(codenav.run(request, on=source, model=FunctionModel(answer), lint=False, types=False).summary.verified)
+print(codenav.run(request, on=source, model=FunctionModel(answer),
+    checks_lint=False, checks_types=False).summary.verified)
 """
 """A run whose last word waits until the others are about to say theirs."""
 

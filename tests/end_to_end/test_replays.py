@@ -34,7 +34,8 @@ def played(
     (library / "area.py").write_text("def area(a, b):\n    return a * b\n")
     model = codenav.ScriptedModel([*actions, codenav.Done("Done.")])
     mounts = [Mount(data, writable=True)]
-    return codenav.run("Append.", on=library, model=model, sandbox=sandbox, mounts=mounts, lint=False, types=False,
+    return codenav.run("Append.", on=library, model=model, sandbox=sandbox, mount=mounts,
+        checks_lint=False, checks_types=False,
                        **options)  # fmt: skip
 
 
@@ -87,7 +88,12 @@ def test_a_session_that_changes_its_folder_is_reproduced(tmp_path: Path, codenav
     for summary in ([], [codenav.CodeSummary("\n".join(steps))]):
         model = codenav.ScriptedModel([*map(codenav.Code, steps), *summary, codenav.Done("27")])
         result = codenav.run(
-            "How many?", on=tmp_path / "area.py", model=model, sandbox="bubblewrap", lint=False, types=False
+            "How many?",
+            on=tmp_path / "area.py",
+            model=model,
+            sandbox="bubblewrap",
+            checks_lint=False,
+            checks_types=False,
         )
         assert result.summary.outcome == "reproduced", result.summary.told
         assert {"n", "out/n.txt", "the last output"} <= set(result.summary.compared)

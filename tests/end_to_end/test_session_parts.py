@@ -13,23 +13,14 @@ import pytest
 
 import codenav
 from codenav.core.actions import Action, Observation, Step, Turn
-from codenav.core.config import Config
 from codenav.core.errors import UsageError
 from codenav.core.execution import Resources, SandboxSettings
 from codenav.core.options import (
-    CheckKeywords,
     CheckOptions,
-    ModelKeywords,
-    ModelOptions,
-    SandboxKeywords,
     SandboxOptions,
-    StoreKeywords,
     StoreOptions,
-    ToolKeywords,
-    ToolOptions,
 )
 from codenav.core.protocols import Environment
-from codenav.core.tool_selection import SelectionKeywords, ToolSelection
 from codenav.environments import CodeEnvironment
 from codenav.session.sandbox_factory import SandboxFactory
 
@@ -111,8 +102,8 @@ def test_environments_are_added_and_left_out(library: Path, tmp_path: Path) -> N
         prompts=prompts,
         environments=mine,
         resources=sandbox.resources,
-        lint=False,
-        types=False,
+        checks_lint=False,
+        checks_types=False,
     )
     assert result.steps[0].observation.text == "3 words"
     assert not result.steps[1].observation.ok, "search was left out"
@@ -192,39 +183,6 @@ def test_what_is_configured_holds_where_nothing_is_said(monkeypatch: pytest.Monk
     assert (named.backend, named.template.runtime) == ("docker", "runsc")
     with codenav.sandbox() as box:
         assert box.info.backend == "process"
-
-
-@pytest.mark.parametrize(
-    ("keywords", "options", "named_apart"),
-    [
-        (StoreKeywords, StoreOptions, set()),
-        (SandboxKeywords, SandboxOptions, {"backend"}),
-        (ModelKeywords, ModelOptions, {"model"}),
-        (CheckKeywords, CheckOptions, set()),
-        (ToolKeywords, ToolOptions, set()),
-        (SelectionKeywords, ToolSelection, set()),
-    ],
-)
-def test_keywords_are_the_fields_of_their_options(keywords: Any, options: Any, named_apart: set[str]) -> None:
-    wanted = {
-        item.name: str(item.type).removesuffix(" | None") + " | None"
-        for item in fields(options)
-        if item.name not in named_apart
-    }
-    # Beside them are the options that the command line spells otherwise: `mount` for `mounts`.
-    assert wanted.items() <= {name: kind.__forward_arg__ for name, kind in keywords.__annotations__.items()}.items()
-
-
-def test_a_default_stands_once() -> None:
-    """Options of a part are those of the configuration where both have them."""
-    for kind in (StoreOptions, ToolSelection, codenav.Limits):
-        prefix = "limit_" if kind is codenav.Limits else ""
-        shared = [item for item in fields(kind) if hasattr(Config, prefix + item.name)]
-        assert len(shared) >= 3
-        assert {item.name: item.default for item in shared} == {
-            item.name: getattr(Config, prefix + item.name) for item in shared
-        }
-    assert Config().resources() == Resources()
 
 
 def test_a_store_is_checked_as_its_keywords_are(library: Path) -> None:

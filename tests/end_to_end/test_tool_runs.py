@@ -32,6 +32,7 @@ ORDER = "order = create_order(customer=7, lines=[{'product': mugs[0]['id'], 'qua
 LIST = "mine = list_orders(customer=7)\nprint(len(mine), mine[-1]['total'])"
 SCRIPT = f"{FIND}\n{ORDER}\n{LIST}\n"
 NO_CHECKS = CheckOptions(lint=False, types=False)
+UNCHECKED = ("--set", "checks.types=no", "--set", "checks.lint=no")
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def order(run: Run, shop: str) -> Run:
 
     def command(*more: str) -> Ran:
         key = ("--secret", "shop_key=SHOP_KEY")
-        return run(REQUEST, "--on", shop, *key, "--allow", "write", "--no-lint", *more)
+        return run(REQUEST, "--on", shop, *key, "--allow", "write", "--set", "checks.lint=no", *more)
 
     return command
 
@@ -205,7 +206,7 @@ def test_codenav_is_killed_right_after_a_write(
 ) -> None:
     chat_server.script = [Code(f"{FIND}\n{ORDER}\nimport time; time.sleep(60)")]
     process = start(
-        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "write", "--no-types", "--no-lint",
+        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "write", *UNCHECKED,
         "--model", "m", "--base-url", chat_server.url,
     )  # fmt: skip
     with process:
@@ -245,7 +246,7 @@ def test_without_a_gate_that_allows_it_nothing_is_written(
     run: Run, chat_server: ChatServer, shop: str, service: ToolService
 ) -> None:
     chat_server.script = [Code(f"{FIND}\n{ORDER}"), Done("FAILED: it may only read")]
-    ran = run(REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--no-lint")
+    ran = run(REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--set", "checks.lint=no")
     assert ran.code == 1
     record = last()
     assert calls(record) == [("shop.list_products", "ok", 200), ("shop.create_order", "refused", None)]
@@ -296,8 +297,8 @@ def test_answers_come_in_their_order(shop: str, service: ToolService) -> None:
         Done("1"),
     ]
     result = package.run(
-        REQUEST, on=shop, model=ScriptedModel(actions), sandbox="bubblewrap", lint=False, types=False,
-        secrets={"shop_key": "SHOP_KEY"}, allow="write",
+        REQUEST, on=shop, model=ScriptedModel(actions), sandbox="bubblewrap", checks_lint=False, checks_types=False,
+        secret={"shop_key": "SHOP_KEY"}, allow="write",
     )  # fmt: skip
     assert "after" in result.steps[3].observation.to_data()["compared"], result.steps[3].observation.text
     assert [seen.line for seen in service.log] == ["GET /orders", "POST /orders", "GET /orders"]
@@ -326,7 +327,18 @@ def test_cancelling_a_step_ends_its_call(trouble: str, service: ToolService) -> 
 
 def test_ctrl_c_ends_a_call_and_the_record_has_it(chat_server: ChatServer, trouble: str, service: ToolService) -> None:
     chat_server.script = [Code("from tools.trouble import slow_write\nslow_write(seconds=30)")]
-    arguments = ("--allow", "write", "--no-types", "--no-lint", "--model", "m", "--base-url", chat_server.url)
+    arguments = (
+        "--allow",
+        "write",
+        "--set",
+        "checks.types=no",
+        "--set",
+        "checks.lint=no",
+        "--model",
+        "m",
+        "--base-url",
+        chat_server.url,
+    )
     with start("run", "Wait.", "--on", trouble, *arguments) as process:
         until = time.monotonic() + 60
         while not service.writes:
@@ -350,8 +362,8 @@ def test_a_step_that_takes_too_long_ends_its_call(trouble: str) -> None:
         on=trouble,
         model=ScriptedModel(actions),
         sandbox="bubblewrap",
-        lint=False,
-        types=False,
+        checks_lint=False,
+        checks_types=False,
         code_timeout=1.5,
     )
     observation = result.steps[0].observation
@@ -370,7 +382,7 @@ def test_the_gate_that_asks(
         "<action><type>done</type><content>\nover\n</content></action>\n"
     )
     code, shown = on_terminal(
-        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", "--no-types", "--no-lint",
+        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", *UNCHECKED,
         "--model", f"scripted:{script}", answers={"[y/N]: ": answer},
     )  # fmt: skip
     assert code == 0, shown
@@ -383,7 +395,7 @@ def test_a_question_that_is_interrupted_ends_the_run(shop: str, service: ToolSer
     script = tmp_path / "order.actions"
     script.write_text(f"<action><type>code</type><content>\n{FIND}\n{ORDER}\n</content></action>\n")
     code, shown = on_terminal(
-        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", "--no-types", "--no-lint",
+        "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", *UNCHECKED,
         "--model", f"scripted:{script}", answers={"[y/N]: ": INTERRUPT}, seconds=30,
     )  # fmt: skip
     assert code == 130, shown
@@ -400,7 +412,7 @@ def test_a_question_that_is_interrupted_ends_the_run(shop: str, service: ToolSer
         (("--secret", "shop_key=NOT_SET"), 4, "the variable NOT_SET is not set"),
         (("--server", "localhost:8000"), 2, "the server is no address: 'localhost:8000'"),
         (("--allow", "delete"), 2, "'delete' is not one of"),
-        (("--answer-characters", "3"), 2, "3 is not in the range"),
+        (("--set", "answer_characters=3"), 2, "answer_characters in --set must be"),
     ],
 )
 def test_options_that_are_wrong(shop: str, tmp_path: Path, options: tuple[str, ...], code: int, told: str) -> None:
@@ -415,14 +427,14 @@ def test_configuration_and_answer_length(run: Run, chat_server: ChatServer, shop
     codenav_home.mkdir(exist_ok=True)
     (codenav_home / "config.toml").write_text('allow = "write"\nanswer_characters = 90\n')
     chat_server.script = [Code("from tools.shop import list_products\nfound = list_products()"), Done("4")]
-    assert run("How many products?", "--on", shop, "--no-lint").code == 0
+    assert run("How many products?", "--on", shop, "--set", "checks.lint=no").code == 0
     record = last()
     (call,) = record["steps"][0]["observation"]["calls"]
     assert len(call["shown"]) <= 90 and len(call["answer"]) == 4
     assert "create or change something are allowed" in record["prompt"]
     (codenav_home / "config.toml").write_text("answer_characters = 10\n")
     ran = run("How many products?", "--on", shop)
-    assert ran.code == 2 and "answer_characters in" in ran.err and "80 to 100000" in ran.err
+    assert ran.code == 2 and "answer_characters in" in ran.err and "at least 80 and at most 100000" in ran.err
 
 
 def test_a_session_without_tools_says_nothing_of_them(
@@ -430,7 +442,7 @@ def test_a_session_without_tools_says_nothing_of_them(
 ) -> None:
     monkeypatch.setenv("SHOP_KEY", KEY)
     chat_server.script = [Code("1 + 1"), Done("2")]
-    ran = run("One and one?", "--on", library, "--secret", "shop_key=SHOP_KEY", "--no-lint")
+    ran = run("One and one?", "--on", library, "--secret", "shop_key=SHOP_KEY", "--set", "checks.lint=no")
     assert ran.code == 0 and "no source here has tools" in ran.err
     record = last()
     assert "ToolError" not in record["prompt"] and "A function of `tools`" not in record["prompt"]
@@ -485,8 +497,8 @@ def test_exports_say_what_they_need(order: Run, chat_server: ChatServer, shop: s
     chat_server.script = [Code(FIND), Done("1")]
     assert order().code == 0
     script, notebook = tmp_path / "out.py", tmp_path / "out.ipynb"
-    assert codenav("episodes", "export", "last", "--script", script).code == 0
-    assert codenav("episodes", "export", "last", "--notebook", notebook).code == 0
+    assert codenav("episodes", "show", "last", "--script", script).code == 0
+    assert codenav("episodes", "show", "last", "--notebook", notebook).code == 0
     for text in (script.read_text(), notebook.read_text()):
         assert f"codenav sandbox start --name NAME --on {shop}" in text
         assert "shop.list_products" in text and "sys.path" not in text
@@ -494,7 +506,7 @@ def test_exports_say_what_they_need(order: Run, chat_server: ChatServer, shop: s
 
 def test_a_named_sandbox(shop: str, service: ToolService, codenav_home: Path) -> None:
     started = codenav(
-        "sandbox", "start", "--name", "shop", "--backend", "bubblewrap", "--on", shop, "--secret", "shop_key=SHOP_KEY",
+        "sandbox", "start", "--name", "shop", "--sandbox", "bubblewrap", "--on", shop, "--secret", "shop_key=SHOP_KEY",
         "--allow", "write",
     )  # fmt: skip
     assert started.code == 0, started.err
@@ -508,7 +520,7 @@ def test_a_named_sandbox(shop: str, service: ToolService, codenav_home: Path) ->
         ran = codenav("sandbox", "exec", "shop", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
         assert ran.code == 1
         assert codenav("sandbox", "exec", "shop", "-c", "order['id']").out == "1001\n"
-        logged = codenav("sandbox", "logs", "shop", "--json").document
+        logged = codenav("sandbox", "ps", "shop", "--json").document
         jsonschema.validate(logged, schemas.load("sandbox-logs"))
         assert [call["tool"] for call in logged[0]["calls"]] == ["shop.list_products", "shop.create_order"]
         assert holding(codenav_home / "sandboxes", KEY) == []

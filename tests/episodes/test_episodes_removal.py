@@ -196,7 +196,7 @@ def test_inputs_are_shared_and_no_run_or_replay_changes_them(codenav_home: Path,
         "<action><type>done</type><content>2800000</content></action>"
     )
     asked = [
-        "run", "Sum?", "--on", tmp_path / "code", "--work-dir", tmp_path / "data", "--no-types",
+        "run", "Sum?", "--on", tmp_path / "code", "--work-dir", tmp_path / "data", "--set", "checks.types=no",
         "--sandbox", sandbox, "--model", f"scripted:{tmp_path / 'script'}",
     ]  # fmt: skip
     for _ in range(2):

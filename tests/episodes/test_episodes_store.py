@@ -193,7 +193,7 @@ def test_a_record_of_format_1_is_read_without_its_tries_and_its_guess(codenav_ho
     assert [step["action"]["type"] for step in document["steps"]] == ["search", "code_summary", "done"]
     assert "Answer   12" in codenav("episodes", "show", "last", "--all").out
     script = tmp_path / "run.py"
-    ran = codenav("episodes", "export", "last", "--script", script, "--notebook", tmp_path / "run.ipynb")
+    ran = codenav("episodes", "show", "last", "--script", script, "--notebook", tmp_path / "run.ipynb")
     assert ran.code == 0 and "circular_area(2)" in script.read_text(), ran.err
     killed = next(number for number, event in enumerate(events) if event["event"] == "tried")
     (folder / "events.jsonl").write_text("\n".join(lines[:killed]) + "\n")

@@ -114,7 +114,7 @@ def main(folder: Path) -> None:
     same = told(logged(folder, answered, limit=5, epochs=2))
     ours = evals.run(
         TASK, out=folder / "run", model=lambda sample: ScriptedModel(script(sample.request)), limit=5, epochs=2,
-        sandbox="process", lint=False, types=False,
+        sandbox="process", checks_lint=False, checks_types=False,
     )  # fmt: skip
     down = told(logged(folder, failing, limit=2, retry_on_error=0))
     tokens = told(logged(folder, answered, limit=1, token_limit=200))

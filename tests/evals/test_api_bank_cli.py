@@ -30,7 +30,16 @@ def one_line(ran: Ran) -> str:
 
 def test_a_run_and_its_results(tmp_path: Path) -> None:
     (tmp_path / "ada.actions").write_text(SCRIPT)
-    options = ("--model", f"scripted:{tmp_path / 'ada.actions'}", "--ids", "dialogue-003", "--no-lint", "--no-types")
+    options = (
+        "--model",
+        f"scripted:{tmp_path / 'ada.actions'}",
+        "--ids",
+        "dialogue-003",
+        "--set",
+        "checks.lint=no",
+        "--set",
+        "checks.types=no",
+    )
     ran = bank("run", *options, "--out", tmp_path / "run")
     assert ran.code == 0, ran.err
     assert "f1 100.0" in ran.out and "accepted 100.0" in ran.out
@@ -48,7 +57,7 @@ def test_selfcheck_fails_where_earlier_calls_do(tmp_path: Path) -> None:
     data = Path(shutil.copytree(DATA, tmp_path / "data"))
     members = data / "init_database" / "Members.json"
     members.write_text(members.read_text().replace("1815", "1816"))
-    ran = bank("selfcheck", data=data)
+    ran = bank("prepare", "--selfcheck", data=data)
     assert ran.code == 1
     assert "FAIL  earlier calls that the APIs accept: 3, not 4" in ran.out
     assert "ok    samples with F1 = 100 by name: 7" in ran.out
@@ -65,7 +74,7 @@ def test_prepare_without_a_network_says_so(tmp_path: Path) -> None:
 
 
 def test_other_bad_input(tmp_path: Path) -> None:
-    ran = codenav("eval", "selfcheck", "api-bank", "--data", DATA)
+    ran = codenav("eval", "prepare", "--selfcheck", "api-bank", "--data", DATA)
     assert ran.code == 2 and "483554eae102" in one_line(ran)
     ran = bank("run", "--prepared", tmp_path, "--out", tmp_path / "run")
     assert ran.code == 2 and "no environment in" in one_line(ran)

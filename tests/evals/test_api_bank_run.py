@@ -34,7 +34,14 @@ def script_of(sample: Sample) -> ScriptedModel:
 def test_expected_calls_score_100(mode: Mode, tmp_path: Path) -> None:
     task = ApiBank(DATA, any_commit=True)
     done = run(
-        task, mode=mode, model=script_of, out=tmp_path / "run", jobs=2, sandbox="bubblewrap", lint=False, types=False
+        task,
+        mode=mode,
+        model=script_of,
+        out=tmp_path / "run",
+        jobs=2,
+        sandbox="bubblewrap",
+        checks_lint=False,
+        checks_types=False,
     )
     assert done.missing == 0
     assert {result.status for result in done.results} == {"done"}
@@ -54,7 +61,13 @@ def test_other_calls_are_wrong_and_those_before_an_error_count_apart(tmp_path: P
         return ScriptedModel([action("code", failing), action("code", right), action("done", "Hm.")])
 
     done = run(
-        task, model=wrong, out=tmp_path / "run", ids=["dialogue-003"], sandbox="bubblewrap", lint=False, types=False
+        task,
+        model=wrong,
+        out=tmp_path / "run",
+        ids=["dialogue-003"],
+        sandbox="bubblewrap",
+        checks_lint=False,
+        checks_types=False,
     )
     [result] = done.results
     assert (result.status, result.scores["correct"]) == ("done", False)
@@ -84,8 +97,8 @@ def test_a_summary_replays_from_nothing_and_its_calls_do_not_count_again(tmp_pat
         out=tmp_path / "run",
         ids=["dialogue-006"],
         sandbox="bubblewrap",
-        lint=False,
-        types=False,
+        checks_lint=False,
+        checks_types=False,
     )
     [result] = done.results
     # The number of the loan is drawn at random, and yet is the same in the replay.
@@ -96,7 +109,9 @@ def test_a_summary_replays_from_nothing_and_its_calls_do_not_count_again(tmp_pat
 @pytest.mark.skipif(not REAL, reason="CODENAV_EVAL_DATA names no folder with the benchmarks' checkouts")
 def test_expected_calls_of_the_real_checkout_score_100(tmp_path: Path) -> None:
     task = ApiBank(Path(REAL) / "DAMO-ConvAI")
-    done = run(task, model=script_of, out=tmp_path / "run", jobs=2, sandbox="bubblewrap", lint=False, types=False)
+    done = run(
+        task, model=script_of, out=tmp_path / "run", jobs=2, sandbox="bubblewrap", checks_lint=False, checks_types=False
+    )
     wrong = {result.id for result in done.results if not result.scores.get("correct")}
     assert (done.missing, wrong) == (0, set())
     # 8 expected calls have an argument that was renamed; 4 and 1 are refused for other reasons, by name left out.

@@ -21,7 +21,8 @@ from codenav.evals.paper import GRIDS, folder_of, grid
 from codenav.evals.registry import BENCHMARKS
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
-QUICK = ("--any-commit", "--no-lint", "--no-types", "--max-seconds", "20")
+TABLE_3 = ("eval", "run", "--table", "3", "--data", ".", "--out", "a")
+QUICK = ("--any-commit", "--set", "checks.lint=no", "--set", "checks.types=no", "--max-seconds", "20")
 DONE = """
 <action><type>code</type><content>answer = 1</content></action>
 <action><type>done</type><content>1</content></action>
@@ -57,37 +58,37 @@ def test_a_run_ends_with_its_figures_and_is_reported(tmp_path: Path, script: str
     assert ran.out.splitlines()[0].startswith(f"m3tooleval, code-use, {script}: 2 attempts (2 done), ")
     assert "2 of 2 attempts" in ran.err and f"Report: codenav eval report {tmp_path / 'a'}" in ran.err
     head = json.loads((tmp_path / "a" / "head.json").read_text())
-    assert head["settings"]["limits"]["seconds"] == 20 and head["settings"]["lint"] is False
+    assert head["settings"]["limits"]["seconds"] == 20 and head["settings"]["checks_lint"] is False
     assert head["settings"]["description"] == "library" and head["place"]["data"] == str(SMALL)
     report = codenav("eval", "report", tmp_path / "a")
     assert report.code == 0 and "accuracy" in report.out
-    again = codenav("eval", "resume", tmp_path / "a", "--json")
+    again = codenav("eval", "run", "--resume", "--out", tmp_path / "a", "--json")
     assert again.code == 0 and documented(again, "eval-run")["statuses"] == {"done": 2}
 
 
 def test_lists_prepares_and_checks(tmp_path: Path) -> None:
-    assert [row["name"] for row in documented(codenav("eval", "list", "--json"), "eval-list")["benchmarks"]] == [
+    assert [row["name"] for row in documented(codenav("eval", "prepare", "--json"), "eval-list")["benchmarks"]] == [
         "m3tooleval", "api-bank", "mnms",
     ]  # fmt: skip
-    assert all(f"{name} " in codenav("eval", "list").out for name in BENCHMARKS)
+    assert all(f"{name} " in codenav("eval", "prepare").out for name in BENCHMARKS)
     ran = codenav("eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", tmp_path / "m3")
     assert ran.code == 0, ran.err
     assert (tmp_path / "m3" / "code-use.txt").read_text() != (tmp_path / "m3" / "tool-use.txt").read_text()
-    ran = codenav("eval", "selfcheck", "m3tooleval", "--data", SMALL, "--any-commit", "--json")
+    ran = codenav("eval", "prepare", "--selfcheck", "m3tooleval", "--data", SMALL, "--any-commit", "--json")
     assert (ran.code == 0) == documented(ran, "eval-selfcheck")["ok"]
 
 
 def test_shards_are_merged(tmp_path: Path) -> None:
     for part, ids in (("1", "ac"), ("2", "b")):
         made_run(tmp_path / f"a.{part}", map(made_result, ids), shard=f"{part}/2")
-    merged = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a.2", "--out", tmp_path / "a")
-    assert merged.code == 0 and "3 attempts of 2 runs" in merged.out, merged.err
+    merged = codenav("eval", "report", tmp_path / "a.1", tmp_path / "a.2", "--merge", tmp_path / "a")
+    assert merged.code == 0, merged.err
     ids = [json.loads(line)["id"] for line in (tmp_path / "a" / "results.jsonl").read_text().splitlines()]
     assert ids == ["a", "b", "c"]
-    again = codenav("eval", "merge", tmp_path / "a.1", tmp_path / "a", "--out", tmp_path / "a")
+    again = codenav("eval", "report", tmp_path / "a.1", tmp_path / "a", "--merge", tmp_path / "a")
     assert again.code == 2 and "holds a run already" in again.err
-    one = codenav("eval", "merge", tmp_path / "a.1", "--out", tmp_path / "b")
-    assert one.code == 4 and "1 attempt without a result: codenav eval resume" in one.err
+    one = codenav("eval", "report", tmp_path / "a.1", "--merge", tmp_path / "b")
+    assert one.code == 4 and "1 attempt without a result: codenav eval run --resume" in one.err
 
 
 def test_several_models_are_several_runs(tmp_path: Path, script: str) -> None:
@@ -105,9 +106,11 @@ def test_a_server_that_is_down_makes_errors_and_resume_finishes(
         ran = m3("--limit", "2", "--base-url", server.url, "--out", tmp_path / "a", model="any")
     assert ran.code == 4, ran.err
     assert "2 attempts (2 error), 0 correct" in ran.out
-    assert "Error: 2 attempts: " in ran.err and f"Try: codenav eval resume {tmp_path / 'a'}" in ran.err
+    assert "Error: 2 attempts: " in ran.err and f"Try: codenav eval run --resume --out {tmp_path / 'a'}" in ran.err
     with ChatServer([Code("answer = 1"), Done("1"), Code("answer = 1"), Done("1")]) as server:
-        ran = codenav("eval", "resume", tmp_path / "a", "--base-url", server.url, "--anyway", "--json")
+        ran = codenav(
+            "eval", "run", "--resume", "--out", tmp_path / "a", "--base-url", server.url, "--anyway", "--json"
+        )
     assert ran.code == 0 and documented(ran, "eval-run")["statuses"] == {"done": 2}
     report = codenav("eval", "report", tmp_path / "a").out
     assert any(line.split() == ["error", "0"] for line in report.splitlines())
@@ -116,7 +119,7 @@ def test_a_server_that_is_down_makes_errors_and_resume_finishes(
 def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, script: str) -> None:
     def ablate() -> Any:
         return codenav(
-            "eval", "ablate", "4", "--data", SMALL, *QUICK, "--limit", "1", "--model", script, "--json",
+            "eval", "run", "--table", "4", "--data", SMALL, *QUICK, "--limit", "1", "--model", script, "--json",
             "--out", tmp_path / "t",
         )  # fmt: skip
 
@@ -146,7 +149,9 @@ def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and f"codenav eval resume {out}" in err and err.endswith("Interrupted.\n")
+    assert (
+        process.returncode == 130 and f"codenav eval run --resume --out {out}" in err and err.endswith("Interrupted.\n")
+    )
     assert (out / "results.jsonl").read_bytes() == b"" and not (out / ".work").exists()
 
 
@@ -164,12 +169,12 @@ def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
         ([*GOOD, "--out", "a", "--description", "gone.md"], 2, "there is no such file"),
         ([*GOOD, "--model", "x", "--out", "file"], 2, "cannot make the run"),
         (["eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", "file"], 2, "is not a folder"),
-        (["eval", "resume", "gone"], 2, "there is no gone/head.json"),
-        (["eval", "merge", "gone", "--out", "a"], 2, "there is no gone/head.json"),
-        (["eval", "ablate", "6", "--data", ".", "--out", "a"], 2, "'6' is not one of"),
-        (["eval", "ablate", "5", "--data", ".", "--out", "a"], 2, "table 5 compares models"),
-        (["eval", "ablate", "3", "--data", ".", "--out", "a", "--shows", "code"], 2, "table 3 sets --shows itself"),
-        (["eval", "ablate", "3", "--data", ".", "--out", "a", "--model", "x", "--model", "y"], 2, "is of one model"),
+        (["eval", "run", "--resume", "--out", "gone"], 2, "there is no gone/head.json"),
+        (["eval", "report", "gone", "--merge", "a"], 2, "there is no gone/head.json"),
+        (["eval", "run", "--table", "6", "--data", ".", "--out", "a"], 2, "'6' is not one of"),
+        (["eval", "run", "--table", "5", "--data", ".", "--out", "a"], 2, "table 5 compares models"),
+        ([*TABLE_3, "--shows", "code"], 2, "table 3 sets --shows itself"),
+        ([*TABLE_3, "--model", "x", "--model", "y"], 2, "is of one model"),
     ],
     ids=lambda value: " ".join(map(str, value[1:])) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -191,16 +196,16 @@ def test_resume_refuses_other_epochs_a_task_of_ones_own_and_a_checkout_that_is_g
     out = tmp_path / "a"
     ran = codenav("eval", "run", "m3tooleval", "--data", copy, *QUICK, "--limit", "1", "--model", script, "--out", out)
     assert ran.code == 0, ran.err
-    assert codenav("eval", "resume", out, "--epochs", "1").code == 0
-    ran = codenav("eval", "resume", out, "--epochs", "3")
+    assert codenav("eval", "run", "--resume", "--out", out, "--epochs", "1").code == 0
+    ran = codenav("eval", "run", "--resume", "--out", out, "--epochs", "3")
     assert ran.code == 2 and "was made with 1 epoch, not 3" in ran.err
     copy.rename(tmp_path / "moved")
-    ran = codenav("eval", "resume", out)
+    ran = codenav("eval", "run", "--resume", "--out", out)
     assert ran.code == 2 and "the checkout of" in ran.err and "--data" in ran.err
-    assert codenav("eval", "resume", out, "--data", tmp_path / "moved").code == 0
+    assert codenav("eval", "run", "--resume", "--out", out, "--data", tmp_path / "moved").code == 0
     head = json.loads((out / "head.json").read_text())
     (out / "head.json").write_text(json.dumps({**head, "own": True, "task": "mine"}))
-    ran = codenav("eval", "resume", out)
+    ran = codenav("eval", "run", "--resume", "--out", out)
     assert ran.code == 2 and "a task of your own, mine" in ran.err
 
 

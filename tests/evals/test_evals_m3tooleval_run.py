@@ -82,7 +82,9 @@ def test_a_conversation_that_no_longer_fits_has_failed_and_its_tokens_count(tmp_
 
     task = M3ToolEval(SMALL, any_commit=True)
     model = FunctionModel(cramped)
-    ended = codenav.evals.run(task, out=tmp_path, model=model, ids=["plants:tuple"], lint=False, types=False)
+    ended = codenav.evals.run(
+        task, out=tmp_path, model=model, ids=["plants:tuple"], checks_lint=False, checks_types=False
+    )
     [result] = ended.results
     assert (result.status, result.steps, result.reason) == ("failed", 1, "the conversation is too long")
     assert result.prompt_tokens > 100 and result.scores["correct"] is False and ended.missing == 0

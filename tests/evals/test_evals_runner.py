@@ -419,7 +419,7 @@ from evals_task import Shop, plays
 import codenav.evals, pathlib
 out = pathlib.Path(sys.argv[2])
 resume = (out / "head.json").exists()
-codenav.evals.run(Shop({SAMPLES}), out=out, model=plays(), jobs=2, lint=False, types=False, resume=resume)
+codenav.evals.run(Shop({SAMPLES}), out=out, model=plays(), jobs=2, checks_lint=False, checks_types=False, resume=resume)
 """
 
 

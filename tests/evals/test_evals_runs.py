@@ -74,7 +74,7 @@ def test_two_runs_do_not_go_into_one_folder(tmp_path: Path) -> None:
     made(tmp_path / "a")
     with pytest.raises(UsageError, match="holds a run already") as caught:
         RunFolder.make(tmp_path / "a", HEAD_OF)
-    assert "codenav eval resume" in caught.value.hint
+    assert "codenav eval run --resume" in caught.value.hint
 
 
 def test_two_processes_do_not_add_to_one_run(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def indexed(root: Path) -> dict[str, str]:
     built = codenav("index", root, "--json")
     assert built.code == 0, built.err
     jsonschema.validate(built.document, schemas.load("index"))
-    shown = codenav("sources", "show", root, "--json").document
+    shown = codenav("sources", "list", root, "--json").document
     jsonschema.validate(shown, schemas.load("sources-show"))
     assert shown["skipped"] == built.document["skipped"]
     assert (shown["files"], shown["blocks"]) == (built.document["files"], built.document["blocks"])
@@ -81,7 +81,7 @@ def test_content_that_no_parser_was_made_for(root: Path) -> None:
         "found_again", "before", "after_deep", "prüfe", "marked", "wide", "before_nul", "after_nul", "windows",
         "second", "old_mac", "one", "two",
     }  # fmt: skip
-    text = codenav("sources", "show", root).out
+    text = codenav("sources", "list", root).out
     assert "Skipped or cut, " in text
     assert "  generated.py: larger than 1 MB\n" in text
     assert "  program.py: binary\n" in text
@@ -130,7 +130,7 @@ def test_names_that_no_terminal_should_see(root: Path) -> None:
     (root / "end\n  good.py: fine.py").write_bytes(b"\0")
     assert indexed(root) == {"caf?.py": "name is not UTF-8", "end\n  good.py: fine.py": "binary"}
     assert len(names(root, "strange_*")) == len(strange)
-    shown = codenav("sources", "show", root).out
+    shown = codenav("sources", "list", root).out
     assert "  end\\n  good.py: fine.py: binary\n" in shown
     lines = codenav("search", "strange_*", "--on", root, "--no-refresh").out
     assert lines.count("\n") == 2 * len(strange)
@@ -254,7 +254,7 @@ def test_a_directory_of_many_packages(root: Path) -> None:
         (package / "__init__.py").write_text(f'"""Package {number}."""\n\ndef entry_{number}():\n    return {number}\n')
         (package / "core.py").write_text(f"class Core{number}:\n    def work(self):\n        return {number}\n")
     assert indexed(root) == {}
-    stats = codenav("sources", "show", root, "--json").document
+    stats = codenav("sources", "list", root, "--json").document
     assert stats["kinds"]["CLASS"] == stats["kinds"]["METHOD"] == 30
     assert names(root, "name: Core12") == ["Core12"]
 

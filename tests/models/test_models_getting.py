@@ -317,10 +317,10 @@ def test_list_and_show_keep_to_their_schemas(catalogue: Callable[..., None]) -> 
     jsonschema.validate(ran.document, schemas.load("models-list"))
     assert [row["name"] for row in ran.document["models"]] == ["qwen2.5-coder-1.5b", "qwen2.5-coder-7b", "tiny"]
     assert "not run by us" in codenav("models", "list").out.splitlines()[1]
-    one = codenav("models", "show", "tiny", "--json").document
+    one = codenav("models", "list", "tiny", "--json").document
     jsonschema.validate(one, schemas.load("models-show"))
     assert one == ran.document["models"][2]
-    assert f"made/tiny@{'0' * 40}:tiny-q4.gguf" in codenav("models", "show", "tiny").out
+    assert f"made/tiny@{'0' * 40}:tiny-q4.gguf" in codenav("models", "list", "tiny").out
 
 
 def test_the_shipped_catalogue_adds_up() -> None:

@@ -1,6 +1,6 @@
 """The Elasticsearch store against a real server: builds, what it leaves, what it never touches, the order of hits.
 
-The contract of a store is checked by `codenav sources check` in tests/cli/test_cli_indexing.py.
+The contract of a store is checked by `codenav doctor --store embedded` in tests/cli/test_cli_indexing.py.
 """
 
 from __future__ import annotations

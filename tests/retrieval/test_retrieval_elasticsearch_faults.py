@@ -229,7 +229,7 @@ def test_a_wrong_password(secured: Server) -> None:
 
 def test_a_certificate_that_nobody_knows(secured: Server) -> None:
     error = told(at(secured.url))
-    assert "is not signed by" in str(error) and "--elasticsearch-ca-file" in error.hint
+    assert "is not signed by" in str(error) and "--set elasticsearch.ca_file" in error.hint
     assert "https://" in told(at(secured.url.replace("https://", "http://"))).hint
 
 

@@ -221,7 +221,7 @@ def test_the_common_oracle_can_fail(python, sabotage, word, monkeypatch):
 
 
 def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held():
-    done = codenav("sandbox", "check", "bubblewrap", "--only", "N4,n7")
+    done = codenav("doctor", "--sandbox", "bubblewrap", "--only", "N4,n7")
     assert done.code == 0
     assert "ok      N4: abstract sockets of the host are out of reach\n" in done.out
     assert done.out.endswith("7 of 7 held\n")
@@ -230,7 +230,7 @@ def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held()
 def test_a_check_in_docker_leaves_no_container_and_no_process(docker_engine):
     image, before = docker_engine.base_image(), docker_engine.docker("ps", "--all", "--quiet")
     only = ["--only", "N4,P2", "--image", image, "--json"]
-    done = codenav("sandbox", "check", "docker", *only, env=docker_engine.environment)
+    done = codenav("doctor", "--sandbox", "docker", *only, env=docker_engine.environment)
     assert [row["ok"] for row in json.loads(done.out)] == [True] * 7, done.out + done.err
     assert docker_engine.docker("ps", "--all", "--quiet") == before
     assert docker_engine.docker("volume", "ls", "--quiet") == ""
@@ -243,5 +243,5 @@ def test_the_command_refuses_what_is_not_there():
         (("process", "--only", "F1"), 2, "contains nothing"),
         (("chroot",), 2, "chroot"),
     ):
-        done = codenav("sandbox", "check", *arguments)
+        done = codenav("doctor", "--sandbox", *arguments)
         assert (done.code, word in done.err) == (code, True), done.err

@@ -159,7 +159,7 @@ def test_what_an_engine_passes_over_is_told_once(lesser, spec):
     with start("docker", spec) as box:
         assert box.info.notice == f"the engine says: {WARNING}"
         assert box.run("1").notice == ""
-    ran = codenav("sandbox", "start", "--name", "lab", "--backend", "docker", "--image", spec.image,
+    ran = codenav("sandbox", "start", "--name", "lab", "--sandbox", "docker", "--image", spec.image,
                   env={"DOCKER_HOST": engine.host})  # fmt: skip
     try:
         assert ran.code == 0, ran.err

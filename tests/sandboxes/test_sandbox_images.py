@@ -353,7 +353,7 @@ def test_a_build_that_is_ended_leaves_nothing(docker_engine, indexed, farm):
             assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
             left = docker_engine.docker("ps", "--all", "--quiet", "--filter", "label=codenav.owner")
             assert bool(left) == (number == signal.SIGKILL)
-        swept = codenav("sandbox", "prune", "--json")
+        swept = codenav("sandbox", "stop", "--leftovers", "--json")
         assert [row["kind"] for row in swept.document] == ["container"]
         assert docker_engine.docker("ps", "--all", "--quiet", "--filter", "label=codenav.owner") == ""
         assert docker_engine.docker("volume", "ls", "--quiet") == ""

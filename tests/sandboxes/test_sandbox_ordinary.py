@@ -9,7 +9,7 @@ import pytest
 from ordinary import LIBRARY, as_ordinary_user
 
 CASES = "P16,R2,R15"
-"""Of those that depend on the user, or on who sets the limits; `codenav sandbox check` runs all."""
+"""Of those that depend on the user, or on who sets the limits; `codenav doctor --sandbox` runs all."""
 IN_DOCKER = "P16,S4"
 """Those of them that an engine leaves to us, and those in which it is handed folders of the user."""
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="all other tests run a
 
 def check(*arguments, **how):
     """What did not hold, by its name."""
-    done = as_ordinary_user(["-m", "codenav", "sandbox", "check", *arguments, "--json"], **how)
+    done = as_ordinary_user(["-m", "codenav", "doctor", "--sandbox", *arguments, "--json"], **how)
     assert done.returncode in (0, 1), done.stderr
     rows = json.loads(done.stdout)
     return len(rows), {row["name"]: row["detail"] for row in rows if not row["ok"]}

@@ -168,13 +168,13 @@ def test_a_killed_host_leaves_nothing_after_the_next_command(temporary):
 def test_prune_shows_what_it_removes(temporary):
     folder = OwnedFolder.make()
     Path(f"{folder.path}.owner").write_text(str(dead := dead_owner()))
-    shown = codenav("sandbox", "prune", "--dry-run")
+    shown = codenav("sandbox", "stop", "--leftovers", "--dry-run")
     assert (shown.code, shown.out) == (0, f"would remove folder {folder.path} of process {dead.pid}\n")
     assert folder.path.exists()
-    done = codenav("sandbox", "prune", "--json")
+    done = codenav("sandbox", "stop", "--leftovers", "--json")
     assert done.document == [{"kind": "folder", "name": str(folder.path), "pid": dead.pid, "removed": True}]
     assert not folder.path.exists()
-    assert codenav("sandbox", "prune").out == "0 leftovers removed.\n"
+    assert codenav("sandbox", "stop", "--leftovers").out == "0 leftovers removed.\n"
 
 
 def test_prune_removes_a_named_sandbox_whose_process_has_ended(temporary):
@@ -182,7 +182,7 @@ def test_prune_removes_a_named_sandbox_whose_process_has_ended(temporary):
     subprocess.run([sys.executable, "-c", code], check=True)
     assert places.names() == ["lab"]
     living = places.claim("mine", created="2026-03-01", idle_seconds=0)
-    removed = codenav("sandbox", "prune", "--json").document
+    removed = codenav("sandbox", "stop", "--leftovers", "--json").document
     assert [(row["kind"], row["name"], row["removed"]) for row in removed] == [("named sandbox", "lab", True)]
     assert places.records() == [living]
 
@@ -199,7 +199,7 @@ def test_prune_removes_containers_of_dead_owners_only(temporary, docker_engine):
         labels = ["--label", f"{OWNER_LABEL}={owner}", "--label", f"{KIND_LABEL}=sandbox"]
         docker_engine.docker("run", "-d", "--name", name, *labels, docker_engine.base_image(), "sleep", "99")
     docker_engine.docker("run", "-d", "--name", "unlabelled", docker_engine.base_image(), "sleep", "99")
-    done = codenav("sandbox", "prune", "--json", env=docker_engine.environment)
+    done = codenav("sandbox", "stop", "--leftovers", "--json", env=docker_engine.environment)
     assert done.document == [{"kind": "container", "name": "dead", "pid": dead.pid, "removed": True}]
     left = docker_engine.docker("ps", "-a", "--format", "{{.Names}}").split()
     for name in left:
@@ -208,6 +208,6 @@ def test_prune_removes_containers_of_dead_owners_only(temporary, docker_engine):
 
 
 def test_prune_with_an_engine_that_does_not_answer(temporary):
-    done = codenav("sandbox", "prune", env={"DOCKER_HOST": f"unix://{temporary}/none"})
+    done = codenav("sandbox", "stop", "--leftovers", env={"DOCKER_HOST": f"unix://{temporary}/none"})
     assert done.code == 0
     assert "Containers are not looked at: no Docker engine answers" in done.err

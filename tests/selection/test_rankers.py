@@ -167,7 +167,7 @@ def test_the_request_is_written_anew_once_for_all_rankers() -> None:
         return "rate a product"
 
     inner = Reversed()
-    chosen = Services(ToolSelection(rewrite=FunctionModel(answer)))
+    chosen = Services(ToolSelection(rewrite_model=FunctionModel(answer)))
     ranking = chosen.ranking(Ranking(inner, "rate it"), "rate it", TURNS)
     assert ranking
     ranked(ranking, "product", hits())
@@ -182,12 +182,12 @@ def test_a_model_that_fails_leaves_the_request() -> None:
 
     told: list[str] = []
     inner = Reversed()
-    settings = ToolSelection(rewrite=FunctionModel(fails))
+    settings = ToolSelection(rewrite_model=FunctionModel(fails))
     ranking = Services(settings, tell=told.append).ranking(Ranking(inner, "rate it"), "rate it", TURNS)
     assert ranking
     ranked(ranking, "product", hits())
     assert inner.requests == ["rate it"] and told == ["the request was not written anew: no answer"]
-    settings = ToolSelection(rewrite=FunctionModel(fails), rewrite_failure="abort")
+    settings = ToolSelection(rewrite_model=FunctionModel(fails), rewrite_failure="abort")
     ranking = Services(settings).ranking(Ranking(inner, "rate it"), "rate it", TURNS)
     assert ranking
     with pytest.raises(RankingFailed, match="no answer"):
@@ -217,7 +217,7 @@ def test_what_a_ranker_brings_is_ranked_by_services_too(rewritten: bool) -> None
     told: list[str] = []
     inner = Bringer()
     with RankingServer() as server:
-        chosen = services(server, told, rewrite=rewrite, rerank_failure="abort")
+        chosen = services(server, told, rewrite_model=rewrite, rerank_failure="abort")
         asked = "rate it" if rewritten else "rate an order"
         ranking = chosen.ranking(Ranking(inner, asked), asked, TURNS)
         assert ranking

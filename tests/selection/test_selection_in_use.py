@@ -59,11 +59,11 @@ def test_a_search_by_meaning_goes_to_the_server_of_embeddings(shop: Path) -> Non
 
 def test_the_command_tells_what_failed_and_goes_on_or_ends(shop: Path) -> None:
     with RankingServer(replies=[Reply(body="<html>")] * 2) as server:
-        asked = ("search", "mug", "--on", str(shop), "--rerank", server.url)
+        asked = ("search", "mug", "--on", str(shop), "--set", f"rerank.url={server.url}")
         skipped = codenav(*asked)
         assert skipped.code == 0 and "Note: the search is not reranked: the rerank service" in skipped.err
         assert "web page" in skipped.err and "order_mug" in skipped.out
-        ended = codenav(*asked, "--rerank-failure", "abort")
+        ended = codenav(*asked, "--set", "rerank.failure=abort")
         assert ended.code == 4 and ended.err.startswith("Error: the rerank service") and not ended.out
 
 
@@ -71,7 +71,7 @@ def test_requests_of_a_session_are_written_anew_and_rank_its_searches(shop: Path
     model = ScriptedModel([Search("mug"), Done("a red one"), Search("mug"), Done("done")])
     with RankingServer() as server, ChatServer(["Colour a vessel in red"]) as writer:
         settings = ToolSelection(
-            rerank_url=server.url, rerank_api_key="secret-key", rewrite="writer", rewrite_tokens=40
+            rerank_url=server.url, rerank_api_key="secret-key", rewrite_model="writer", rewrite_tokens=40
         )
         os.environ["OPENAI_BASE_URL"] = writer.url
         try:

@@ -78,13 +78,13 @@ def test_a_graph_is_shown_in_short_and_around_a_node(learnt: Path) -> None:
         "3 nodes: 3 callable", "2 edges: 1 next, 1 resource", "most used:",
         "  shop.order  usability 0.90, 8 of 8 calls went well", "  shop.list  usability 0.50, never called",
     ]  # fmt: skip
-    around = codenav("graph", "show", "--graph", learnt, "--around", "shop.order").out.splitlines()
+    around = codenav("graph", "show", "--graph", learnt, "shop.order").out.splitlines()
     assert around == [
         "shop.order  usability 0.90, 8 of 8 calls went well",
         "before it:", "  0.75  shop.list  3 times: traces",
         "takes from it alone:", "  0.50  shop.list  (product)  once: specs",
     ]  # fmt: skip
-    for arguments in ((), ("--around", "list", "--limit", "1")):
+    for arguments in ((), ("list", "--limit", "1")):
         document = codenav("graph", "show", "--graph", learnt, *arguments, "--json").document
         jsonschema.validate(document, schemas.load("graph-show"))
     assert document["node"]["id"] == "shop.list"
@@ -93,7 +93,7 @@ def test_a_graph_is_shown_in_short_and_around_a_node(learnt: Path) -> None:
 @pytest.mark.parametrize("ending", ["html", "SVG"])
 def test_a_picture_is_written_in_the_format_of_its_ending(learnt: Path, tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"a.{ending}"
-    document = codenav("graph", "draw", "--graph", learnt, "--out", out, "--json").document
+    document = codenav("graph", "show", "--graph", learnt, "--out", out, "--json").document
     jsonschema.validate(document, schemas.load("graph-draw"))
     assert (document["nodes"], document["edges"], document["bytes"]) == (3, 2, out.stat().st_size)
     assert out.read_bytes().startswith(b"<!doctype html>" if ending == "html" else b"<svg ")
@@ -104,20 +104,20 @@ def test_what_is_wrong_is_one_line_with_what_to_do(learnt: Path, repository: Pat
     for arguments, said in (
         (("show",), "--on SOURCE"),
         (("show", "--graph", tmp_path / "no.json"), "there is no graph"),
-        (("show", "--graph", learnt, "--around", "order"), "the name of 2 nodes: mail.order, shop.order"),
-        (("show", "--graph", learnt, "--around", "shop.ordr"), "did you mean 'shop.order'?"),
+        (("show", "--graph", learnt, "order"), "the name of 2 nodes: mail.order, shop.order"),
+        (("show", "--graph", learnt, "shop.ordr"), "did you mean 'shop.order'?"),
         (("show", "--on", repository), f"codenav graph learn --on {repository}"),
-        (("draw", "--graph", learnt, "--out", tmp_path / "a.gif"), "ends in .html, .svg"),
-        (("draw", "--graph", learnt, "--out", tmp_path / "a.png"), "a.svg: a browser or rsvg-convert makes one of it"),
-        (("draw", "--graph", learnt, "--out", tmp_path / "no" / "a.svg"), "there is no folder"),
-        (("draw", "--graph", learnt, *out, "--around", "nobody"), "no node 'nobody'"),
+        (("show", "--graph", learnt, "--out", tmp_path / "a.gif"), "ends in .html, .svg"),
+        (("show", "--graph", learnt, "--out", tmp_path / "a.png"), "a.svg: a browser or rsvg-convert makes one of it"),
+        (("show", "--graph", learnt, "--out", tmp_path / "no" / "a.svg"), "there is no folder"),
+        (("show", "--graph", learnt, *out, "nobody"), "no node 'nobody'"),
     ):
         ran = codenav("graph", *arguments)
         assert ran.code == 2, (arguments, ran.err)
         assert said in ran.err and "Traceback" not in ran.err and ran.out == ""
         assert [line.partition(": ")[0] for line in ran.err.splitlines()] == ["Error", "Try"], ran.err
-    ran = codenav("graph", "draw", "--graph", learnt, *out, "--hops", "2")
-    assert (ran.code, ran.out) == (2, "") and "--hops goes with --around NAME." in ran.err
+    ran = codenav("graph", "show", "--graph", learnt, *out, "--hops", "2")
+    assert (ran.code, ran.out) == (2, "") and "--hops goes with NAME and --out FILE." in ran.err
 
 
 def test_a_tool_is_found_by_its_name_its_end_and_what_it_holds() -> None:
@@ -148,20 +148,21 @@ def test_a_run_within_an_action_finds_what_is_recommended(repository: Path, acti
         names = {hit["qualname"] for result in results for hit in result["hits"]}
         return [result["total"] for result in results], names, ran.err
 
-    within = ("--graph", str(actions), "--within", "measure")
+    within = ("--set", f"graph.file={actions}", "--set", "graph.within=measure")
     assert found(*within)[:2] == ([3, 0], {"Box", "Box.volume", "area_of_square"})
-    totals, wider, told = found(*within, "--within-hops", "1", "--within-threshold", "0.3")
+    totals, wider, told = found(*within, "--set", "graph.hops=1", "--set", "graph.threshold=0.3")
     assert (totals, wider) == ([4, 1], {"Box", "Box.volume", "area_of_circle", "area_of_square"})
     assert "not in the sources, of the tools that are recommended: gone" in told
 
 
 def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path, actions: Path) -> None:
-    for arguments, said in (
-        (("--within", "measure"), "within and graph go together"),
-        (("--within", "mesure", "--graph", str(actions)), "did you mean 'measure'?"),
-        (("--within", "dream", "--graph", str(actions)), "the sources have none of the tools"),
-        (("--within", "measure", "--within-hops", "-1", "--graph", str(actions)), "--within-hops"),
+    for settings, said in (
+        (("within=measure",), "graph.within and graph.file go together"),
+        (("within=mesure", f"file={actions}"), "did you mean 'measure'?"),
+        (("within=dream", f"file={actions}"), "the sources have none of the tools"),
+        (("within=measure", "hops=-1", f"file={actions}"), "graph.hops in --set"),
     ):
+        arguments = [word for one in settings for word in ("--set", f"graph.{one}")]
         model = ("--model", "any", "--base-url", "http://127.0.0.1:9/v1")
         ran = codenav("run", "How large?", "--on", repository, "--sandbox", "process", *model, *arguments)
         assert ran.code == 2 and said in ran.err and "Traceback" not in ran.err, ran.err
@@ -217,6 +218,6 @@ def test_a_node_by_the_name_that_its_package_offers(tmp_path: Path) -> None:
         "from kit import slice_up\nfrom kit._inner import peel\n\n\ndef test_all():\n    assert slice_up(peel(1))\n"
     )
     assert codenav("graph", "learn", "--on", tmp_path).code == 0
-    shown = codenav("graph", "show", "--on", tmp_path, "--around", "kit.slice_up")
+    shown = codenav("graph", "show", "--on", tmp_path, "kit.slice_up")
     assert (shown.code, shown.out.split("  ")[0]) == (0, "kit._inner.cut")
-    assert "no node 'kit.nothing'" in codenav("graph", "show", "--on", tmp_path, "--around", "kit.nothing").err
+    assert "no node 'kit.nothing'" in codenav("graph", "show", "--on", tmp_path, "kit.nothing").err

@@ -118,7 +118,7 @@ def test_private_addresses_need_leave() -> None:
         for host in ("127.0.0.1", "localhost"):
             with pytest.raises(UsageError, match="is in a private network: refused") as caught:
                 fetch(server.url("/", host))
-            assert "--allow-private" in caught.value.hint
+            assert "--set allow_private=yes" in caught.value.hint
         assert server.seen == []
         assert fetch(server.url("/"), allow_private=True).content == b"a: 1"
 

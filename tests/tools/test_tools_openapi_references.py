@@ -108,7 +108,7 @@ def test_private_addresses_need_leave(tmp_path: Path) -> None:
         made = answering(inside.url("/order.json"))
         with pytest.raises(UsageError, match="is in a private network: refused") as caught:
             read(tmp_path, made)
-        assert "--allow-private" in caught.value.hint
+        assert "--set allow_private=yes" in caught.value.hint
         with DocumentServer({"/openapi.json": made}) as server, pytest.raises(UsageError, match="private network"):
             # From localhost, too: another port is another origin.
             read_openapi(server.url())

@@ -37,7 +37,7 @@ def model_name(given: str = "", base_url: str = "") -> str:
     Raises:
         ModelNotConfigured: there is none, or it is that of the planner, which earlier versions had.
     """
-    name = given.strip() or load_config().model.strip()
+    name = given.strip() or str(load_config().model.model).strip()
     if name == "planner":
         raise ModelNotConfigured("codenav has no planner any more: it needs a model")
     if name and name != LOCAL:
@@ -54,13 +54,15 @@ def open_model(
     notice: Callable[[str], None] | None = None,
     heard: Hear | None = None,
     max_tokens: int = MAX_TOKENS,
+    keep_alive: float | None = None,
 ) -> Model:
     """The model of `model_name`: codenav itself serves `local:NAME` and `gguf:FILE`, `scripted:FILE` plays a file of
     actions, any other name is one on a server.
 
     An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
     retry and each parameter that the server refused; `heard` with the text that arrives while a model writes.
-    `max_tokens` is the limit of one answer. Nothing is sent yet, but a local model begins to load.
+    `max_tokens` is the limit of one answer, `keep_alive` that of the seconds in which a local model waits for the next
+    request; None is the configured one. Nothing is sent yet, but a local model begins to load.
 
     Raises:
         ModelNotConfigured: for the reasons of `model_name`.
@@ -74,7 +76,7 @@ def open_model(
     if is_local(name):
         if base_url and notice:
             notice(f"{shown_url(base_url)} is not asked: {name} is served by codenav itself")
-        return LocalModel(name, notice=notice, heard=heard, max_tokens=max_tokens)
+        return LocalModel(name, notice=notice, heard=heard, max_tokens=max_tokens, keep_alive=keep_alive)
     if name.startswith(SCRIPTED):
         return load_script(name.removeprefix(SCRIPTED))
     return ChatModel(name, base_url=base_url or None, notice=notice, heard=heard, max_tokens=max_tokens)

@@ -16,15 +16,12 @@ from codenav.core.execution.results import (
     Variable,
 )
 from codenav.core.execution.spec import (
-    GIB,
-    KIB,
-    MIB,
+    DOCKER_ONLY,
     Mount,
     Resources,
     SandboxInfo,
     SandboxSettings,
     SandboxSpec,
-    SettingKeywords,
 )
 from codenav.core.execution.verdicts import (
     DIFFERS,
@@ -41,9 +38,11 @@ from codenav.core.execution.verdicts import (
     Replayed,
     Verdict,
 )
+from codenav.core.setting import GIB, KIB, MIB
 
 __all__ = [
     "DIFFERS",
+    "DOCKER_ONLY",
     "GIB",
     "KIB",
     "MIB",
@@ -72,7 +71,6 @@ __all__ = [
     "SandboxInfo",
     "SandboxSettings",
     "SandboxSpec",
-    "SettingKeywords",
     "ShellResult",
     "ToolCall",
     "Value",

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 from codenav.core.errors import UsageError
+from codenav.core.setting import DAY, GIB, KIB, MIB, SMALLEST, setting
 from codenav.core.system.interpreter import Interpreter
 from codenav.core.system.stored import Document
-
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True)
@@ -22,18 +20,21 @@ class Resources:
         UsageError: the time of a step is not above 0, or not finite.
     """
 
-    memory_bytes: int = 2 * GIB
-    """Resident memory of everything inside, together."""
-    cpus: float = 2.0
-    processes: int = 256
+    memory_bytes: int = setting(
+        2 * GIB, "Memory of the whole sandbox: a number with k, m or g.", key="memory", metavar="SIZE", kind="size"
+    )
+    cpus: float = setting(2.0, "Processors that a sandbox may keep busy.", metavar="N", least=SMALLEST)
+    processes: int = setting(256, "Most processes and threads in a sandbox.", key="pids", metavar="N", least=1)
     work_bytes: int = 256 * MIB
     """Size of the work folder inside, a tmpfs. It takes at most half of the memory."""
     file_bytes: int = 256 * MIB
     """Largest single file."""
     output_bytes: int = 64 * KIB
     """Bytes kept of stdout and of stderr, each, per step."""
-    step_seconds: float = 60.0
-    """Timeout of a step without one of its own. Environment: CODENAV_CODE_TIMEOUT."""
+    step_seconds: float = setting(
+        60.0, "Time limit of one step of code.",
+        key="code_timeout", metavar="SECONDS", least=SMALLEST, most=DAY, unit="seconds",
+    )  # fmt: skip
     display_bytes: int = 4 * MIB
     """Bytes kept of all displays of a step together."""
     copy_seconds: float = 10.0
@@ -65,42 +66,29 @@ class Mount:
         return self.source or self.path
 
 
-def _of(backend: str) -> dict[str, str]:
-    """Return the metadata of a field that only one backend accepts."""
-    return {"backend": backend}
-
-
 @dataclass(frozen=True, kw_only=True)
 class SandboxSettings:
     """The settings of a sandbox that pass unchanged from a caller's options to the backend.
 
-    A field whose metadata name a `backend` is refused by the others. A new setting needs a field here, its keyword
-    below, its option in `codenav.cli.options`, and an implementation in the backend.
+    A new one needs a field here and an implementation in the backend.
     """
 
-    network: str = ""
-    """`none`, `host` for the host's own network (bubblewrap, process), or `bridge` for the engine's (docker).
+    network: str = setting(
+        "", "Network of the code: host with bubblewrap or process, bridge with docker.",
+        choices=("none", "host", "bridge"), unset="none; process cannot cut it off",
+    )  # fmt: skip
+    image: str = setting("", "Docker image.", metavar="NAME", unset="the one built for the sources")
+    runtime: str = setting(
+        "", "Runtime of the Docker engine, such as runsc for gVisor.", metavar="NAME", unset="the engine's"
+    )
+    gpus: str = setting("", "GPUs, with docker, as for docker run --gpus.", metavar="all|N|ID[,ID…]")
+    snapshots: bool = setting(
+        True, "A twin is frozen before each step; without it a step that ends its process costs a rerun of all steps."
+    )
 
-    Empty is the backend's default: `process` has the host's and cannot cut it off, the others have none.
-    """
-    image: str = field(default="", metadata=_of("docker"))
-    """Name or id of the image, for `docker`. Empty takes the one built for the sources."""
-    runtime: str = field(default="", metadata=_of("docker"))
-    """The engine's runtime, for `docker`, such as `runsc` for gVisor. Empty is the engine's default."""
-    gpus: str = field(default="", metadata=_of("docker"))
-    """GPUs for `docker`: `all`, a number, or ids joined by commas, as in `docker run --gpus`."""
-    snapshots: bool = True
-    """True to freeze a twin before steps. Without it a step that ends its process costs a rerun of all steps."""
 
-
-class SettingKeywords(TypedDict, total=False):
-    """`SandboxSettings` as keywords. None or missing is the default."""
-
-    network: str | None
-    image: str | None
-    runtime: str | None
-    gpus: str | None
-    snapshots: bool | None
+DOCKER_ONLY = ("image", "runtime", "gpus")
+"""The settings that other backends refuse."""
 
 
 @dataclass(frozen=True)

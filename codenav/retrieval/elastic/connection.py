@@ -38,7 +38,7 @@ TOLD_AFTER, TOLD_AGAIN = 2.0, 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
 """Seconds between two tries; each pause is twice as long as the one before."""
 _PORTS = "write the port: 9200 as a rule, 443 for many hosted ones"
-_AS_IN = "as in --elasticsearch-url http://localhost:9200"
+_AS_IN = "as in --set elasticsearch.url=http://localhost:9200"
 
 Ask = Callable[["Elasticsearch"], "ObjectApiResponse[Any] | None"]
 """A function that sends one request, or several that may be sent again together."""
@@ -59,7 +59,7 @@ class Connection:
         if not urls:
             raise UsageError(
                 "no Elasticsearch is configured",
-                hint="pass --elasticsearch-url URL, or start one: codenav elasticsearch up",
+                hint="pass --set elasticsearch.url=URL, or start one: codenav elasticsearch up",
             )
         nodes = [node_of(url) for url in urls]
         self.where = " and ".join(map(shown_url, urls))
@@ -212,7 +212,7 @@ def _identity(options: StoreOptions, nodes: list[SplitResult]) -> tuple[str, dic
             raise UsageError("the API key for Elasticsearch is not in its encoded form", hint="id:key in base64")
         return "", {"api_key": key}
     if password and not user:
-        raise UsageError("a password was given for Elasticsearch, but no user", hint="--elasticsearch-user NAME")
+        raise UsageError("a password was given for Elasticsearch, but no user", hint="--set elasticsearch.user=NAME")
     return neutral(user), {"basic_auth": (user, password)} if user else {}
 
 
@@ -224,7 +224,7 @@ def _tls(nodes: list[SplitResult], ca_file: str) -> ssl.SSLContext | None:
         return ssl.create_default_context(cafile=ca_file or None)
     except FileNotFoundError:
         raise NotFound(
-            f"no such file: {ca_file}", hint="--elasticsearch-ca-file FILE takes a certificate in PEM"
+            f"no such file: {ca_file}", hint="--set elasticsearch.ca_file=FILE takes a certificate in PEM"
         ) from None
     except OSError as error:
         # An SSLError is an OSError, too.

@@ -132,11 +132,11 @@ def unreachable(error: TransportError, *, where: str, seconds: float, ca_file: s
     elif isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in said:
         by = f"by the authority in {ca_file}" if ca_file else "by an authority that this machine knows"
         message = f"the certificate of {where} is not signed {by}: {_reason_of(said)}"
-        hint = "pass the authority's certificate: --elasticsearch-ca-file FILE"
+        hint = "pass the authority's certificate: --set elasticsearch.ca_file=FILE"
     elif isinstance(error, SSLError):
         message, hint = f"{where} does not speak TLS", "write http:// if the server is meant to be unprotected"
     elif any(part in said for part in ("Name or service", "resolve", "getaddrinfo", "nodename")):
-        message, hint = f"there is no host of the name in {where}", "check --elasticsearch-url for a typo"
+        message, hint = f"there is no host of the name in {where}", "check --set elasticsearch.url for a typo"
     elif "refused" in said:
         message = f"nothing listens at {where}"
     elif where.startswith("http://"):

@@ -40,7 +40,7 @@ class ElasticsearchStore:
             (options.elasticsearch_shards, 1, MOST_SHARDS, "shards"),
         ):
             if not least <= value <= most:
-                raise UsageError(f"--elasticsearch-{what} must be from {least} to {most}, not {value}")
+                raise UsageError(f"elasticsearch.{what} must be from {least} to {most}, not {value}")
         self._options = options
         self._connection = Connection(options, patience=patience, notice=notice)
 

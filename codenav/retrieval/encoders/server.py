@@ -102,7 +102,7 @@ class EmbeddingServer:
                     continue
                 raise self._service.fault(
                     f"refuses with {refused.status}{': ' if refused.told else ''}{refused.told}",
-                    hint="--embeddings URL with /v1 at its end, and --embeddings-model NAME",
+                    hint="--embeddings URL with /v1 at its end, and --set embeddings_model=NAME",
                 ) from None
 
     def _read(self, answer: Any, count: int) -> list[npt.NDArray[np.float32]]:
@@ -128,7 +128,7 @@ class EmbeddingServer:
         if self._dimensions and self._width != self._dimensions:
             raise self._service.fault(
                 f"gave vectors of {self._width} numbers where {self._dimensions} were asked for",
-                hint="leave --embeddings-dimensions out",
+                hint="leave --set embeddings_dimensions out",
             )
         return rows
 

@@ -46,7 +46,7 @@ class Rewriter:
         # A model may be one whose answers are not limited where it was opened; a token has four letters.
         written = shortened(flattened(answer.text.strip().strip("\"'`"), 64_000), 4 * self._tokens)
         if not any(map(str.isalnum, written)):
-            raise ModelFailed("the model that rewrites requests wrote no words", hint="--rewrite with another model")
+            raise ModelFailed("the model that rewrites requests wrote no words", hint="another rewrite.model")
         return written
 
 

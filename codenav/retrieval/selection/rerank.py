@@ -107,7 +107,7 @@ class RerankServer:
         refusal = refusal or refused[0]
         raise self._service.fault(
             f"refuses with {refusal.status}{': ' if refusal.told else ''}{refusal.told}",
-            hint="--rerank URL with the whole route, such as http://localhost:8080/v1/rerank",
+            hint="--set rerank.url=URL with the whole route, such as http://localhost:8080/v1/rerank",
         ) from None
 
     def _read(self, answer: Any, count: int) -> list[float]:

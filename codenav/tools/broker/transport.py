@@ -254,7 +254,9 @@ def _public_address(url: str) -> str | None:
     try:
         return public_address(url)
     except UsageError as error:
-        raise Refused(f"{error}; --allow-private lets a specification name such a server, --server names one") from None
+        raise Refused(
+            f"{error}; --set allow_private=yes lets a specification name such a server, --server names one"
+        ) from None
     except CodeNavError as error:
         raise Failed(f"{error}") from None
 

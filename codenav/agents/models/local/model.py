@@ -84,6 +84,7 @@ class LocalModel:
         notice: Callable[[str], None] | None = None,
         heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
+        keep_alive: float | None = None,
     ) -> None:
         """Check the file and the memory, and begin to load.
 
@@ -92,6 +93,7 @@ class LocalModel:
             notice: called with a line where there is something to wait for, and for what `ChatModel` tells.
             heard: as for `ChatModel`.
             max_tokens: limit of one answer.
+            keep_alive: seconds without use after which the server ends. None: the configured ones.
 
         Raises:
             MissingExtra, ModelNotConfigured, NotFound, UsageError: as `served_of`.
@@ -102,7 +104,7 @@ class LocalModel:
         self._name = name if name.startswith(GGUF) else f"{LOCAL}:{self._served.name}"
         self._notice = notice or (lambda text: None)
         self._heard, self._max_tokens = heard, max_tokens
-        self._keep_alive = load_config().keep_alive
+        self._keep_alive = float(keep_alive or load_config().model.keep_alive or 0)
         self._lock = threading.Lock()
         self._chat: ChatModel | None = None
         self._server: Server | None = None
