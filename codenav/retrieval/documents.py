@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
+
+import orjson
 
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.retrieval import analysis, stems
@@ -188,3 +192,33 @@ def _source(source: str) -> str:
     versionless = whole.rpartition("@")[0] or whole
     bare = versionless.rpartition("/")[2].rpartition(":")[2] or versionless
     return " ".join(dict.fromkeys((whole, versionless, bare)))
+
+
+def stored(block: CodeBlock) -> bytes:
+    """A whole block as JSON."""
+    return dumps(block.to_dict())
+
+
+def restored(data: bytes | str) -> CodeBlock:
+    """The block of its JSON; the inverse of `stored`."""
+    return CodeBlock.from_dict(loads(data))
+
+
+def dumps(value: Any) -> bytes:
+    """A value as one line of JSON. A lone surrogate, which orjson refuses, is written as an escape."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def loads(text: bytes | str) -> Any:
+    """The value of a text in JSON; the inverse of `dumps`.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)

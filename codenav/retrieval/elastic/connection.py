@@ -13,7 +13,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from codenav.core.config import StoreOptions
 from codenav.core.errors import IndexUnavailable, NotFound, StorageFull, UsageError
 from codenav.core.system.terminal_text import neutral, shown_url
-from codenav.retrieval.elastic import faults, lines
+from codenav.retrieval import documents
+from codenav.retrieval.elastic import faults
 from codenav.retrieval.elastic.faults import Refused, part
 
 if TYPE_CHECKING:
@@ -241,10 +242,10 @@ def _client(nodes: list[SplitResult], context: ssl.SSLContext | None, identity: 
         """JSON by orjson where it can, else by the standard library."""
 
         def json_dumps(self, data: Any) -> bytes:
-            return lines.dumps(data)
+            return documents.dumps(data)
 
         def json_loads(self, data: bytes) -> Any:
-            return lines.loads(data)
+            return documents.loads(data)
 
     # Warnings of the server about its own deprecations do not concern users of codenav.
     warnings.filterwarnings("ignore", category=ElasticsearchWarning, module=__package__)

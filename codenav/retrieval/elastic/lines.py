@@ -8,14 +8,11 @@ spread over `BUCKETS` documents.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, IndexStats, Packed
 from codenav.retrieval import analysis, documents
@@ -57,7 +54,7 @@ def lines(path: str, blocks: Sequence[CodeBlock]) -> bytes:
     parts = []
     for place, block in enumerate(blocks):
         parts.append(b'{"index":{"_id":"%b"}}' % document_id(token, place).encode())
-        parts.append(dumps(document(block)))
+        parts.append(documents.dumps(document(block)))
     parts.append(b"")
     return b"\n".join(parts)
 
@@ -73,7 +70,7 @@ def document(block: CodeBlock) -> dict[str, str | int | float]:
     return {
         **documents.text_fields(block),
         **documents.keyword_fields(block),
-        BLOCK: stored(block),
+        BLOCK: documents.stored(block).decode(),
         WORTH: _factor(documents.worth(block)),
         PRIOR: _factor(documents.prior(block)),
         FIRST: max(block.lines.start, 0),
@@ -99,16 +96,6 @@ def numbers(block: CodeBlock) -> dict[str, int]:
 def id_and_kind(number: int, kind: int) -> tuple[str | None, BlockKind]:
     """The id and kind of two numbers; no id where it is not that of `block_id`. The inverse of `numbers`."""
     return (None if kind >= _OTHER_ID else f"{number + 2**63:016x}"), _KINDS[kind % _OTHER_ID]
-
-
-def stored(block: CodeBlock) -> str:
-    """A whole block as JSON; a text in the document, so a lone surrogate comes back as it was."""
-    return dumps(block.to_dict()).decode()
-
-
-def restored(text: str) -> CodeBlock:
-    """The block of a text in JSON; the inverse of `stored`."""
-    return CodeBlock.from_dict(loads(text))
 
 
 HEADER, SKIPS, FILES = "header", "skips", "files"
@@ -170,25 +157,5 @@ def read_files(parts: Iterable[Any]) -> dict[str, FileEntry]:
 
 def _document(name: str, content: Any) -> bytes:
     role = name.partition(".")[0]
-    document = {ROLE: role, BLOCK: dumps(content).decode()}
-    return b'{"index":{"_id":"%b"}}\n%b\n' % (name.encode(), dumps(document))
-
-
-def dumps(value: Any) -> bytes:
-    """A value as one line of JSON. A lone surrogate, which orjson refuses, is written as an escape."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def loads(text: bytes | str) -> Any:
-    """The value of a text in JSON; the inverse of `dumps`.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return json.loads(text)
+    document = {ROLE: role, BLOCK: documents.dumps(content).decode()}
+    return b'{"index":{"_id":"%b"}}\n%b\n' % (name.encode(), documents.dumps(document))

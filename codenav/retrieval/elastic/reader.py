@@ -15,7 +15,7 @@ from codenav.retrieval.builds import FileEntry
 from codenav.retrieval.elastic import faults, lines, queries, schema, statistics
 from codenav.retrieval.elastic.connection import Ask, Connection
 from codenav.retrieval.elastic.faults import Refused, part
-from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind, restored
+from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.planning import Term
 from codenav.retrieval.query.tree import Node
@@ -168,7 +168,7 @@ class Reader:
         """
         query = {"terms": {"id": [analysis.encodable(id) for id in ids]}}
         hits = self._hits("hits.hits._source", query=query, size=len(ids), source=[BLOCK], track_total_hits=False)
-        blocks = [restored(hit["_source"][BLOCK]) for hit in hits]
+        blocks = [documents.restored(hit["_source"][BLOCK]) for hit in hits]
         return {block.id: block for block in blocks}
 
     def blocks(self) -> Iterator[CodeBlock]:
@@ -180,7 +180,7 @@ class Reader:
         while True:
             hits = self._hits("hits.hits._source,hits.hits.sort", **given)
             for hit in hits:
-                yield restored(hit["_source"][BLOCK])
+                yield documents.restored(hit["_source"][BLOCK])
             if len(hits) < PAGE:
                 return
             given["search_after"] = hits[-1]["sort"]
@@ -214,7 +214,7 @@ class Reader:
     def _state_parts(self, roles: list[str]) -> Iterator[Any]:
         query = {"terms": {lines.ROLE: roles}}
         for hit in self._hits("hits.hits._source", query=query, size=schema.WINDOW, source=[BLOCK]):
-            yield lines.loads(hit["_source"][BLOCK])
+            yield documents.loads(hit["_source"][BLOCK])
 
     def _ask(self, parts: str, **given: Any) -> dict[str, Any]:
         return self._read(
@@ -280,7 +280,7 @@ def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
         score, path, line, number, kind = hit["sort"]
         id, named = id_and_kind(number, kind)
         if id is None and "_source" in hit:
-            id = restored(hit["_source"][BLOCK]).id
+            id = documents.restored(hit["_source"][BLOCK]).id
         rows.append(Row(score, path, line, id, named, hit["sort"]))
     return rows, int(part(found, "total").get("value", 0))
 

@@ -9,7 +9,6 @@ from typing import Any
 from codenav.core.blocks import CodeBlock
 from codenav.core.config import StoreOptions
 from codenav.retrieval import documents
-from codenav.retrieval.elastic import lines
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, ROLE, WORTH
 
 FORMAT = 6
@@ -59,7 +58,7 @@ def fields() -> dict[str, Any]:
 @functools.cache
 def version() -> str:
     """The version of an index, which changes with the fields and `FORMAT`; one of another version counts as absent."""
-    return f"{FORMAT}-{hashlib.blake2b(lines.dumps(fields()), digest_size=6).hexdigest()}"
+    return f"{FORMAT}-{hashlib.blake2b(documents.dumps(fields()), digest_size=6).hexdigest()}"
 
 
 def mark(key: str, source: str) -> dict[str, Any]:

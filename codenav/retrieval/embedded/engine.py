@@ -252,7 +252,7 @@ class Reader:
         """Load a block."""
         with translated():
             stored: Any = self._searcher.doc(address).get_first("block")
-        return rows.restored(stored)
+        return documents.restored(stored)
 
     def find(self, id: str) -> CodeBlock | None:
         """The block with that id."""

@@ -27,7 +27,7 @@ from codenav.core.system import locks
 from codenav.core.system.atomic_files import write_whole
 from codenav.retrieval.builds import FileEntry, with_counts
 
-FORMAT = 12
+FORMAT = 13
 """Version of manifest and schema; an index with another version counts as absent."""
 POINTER, MANIFEST = "current", "manifest.json"
 _NAME = re.compile(r"gen-(\d{1,18})")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from codenav.core.blocks import BlockKind, CodeBlock, LineSpan, Packed
+from codenav.core.blocks import BlockKind, CodeBlock, Packed
 from codenav.retrieval import analysis, documents
 
 KINDS = tuple(BlockKind)
@@ -30,8 +28,6 @@ Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float, float
 """The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, both weights."""
 
 _NUMBER_ID = re.compile(r"[0-9a-f]{16}")
-_FIELD, _ITEM = "\x1f", "\x1e"
-"""ASCII's separators of units and of records; a block whose text contains one of them is stored as JSON."""
 
 
 def pack(blocks: Sequence[CodeBlock]) -> Packed:
@@ -54,7 +50,7 @@ def _row(block: CodeBlock) -> Row:
     return (
         tuple([texts[name] for name in SCORED]),
         " ".join(facts),
-        stored(block),
+        documents.stored(block),
         KINDS.index(block.kind),
         int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
         max(block.lines.start, 0),
@@ -74,43 +70,3 @@ def _marked(mark: str, tokens: str) -> str:
 def fact(field: str, token: str) -> str:
     """A token of a field, in the form that it has among the facts."""
     return MARKS[field] + _SPACE.sub(analysis.SPACE, token)
-
-
-def stored(block: CodeBlock) -> bytes:
-    """The stored form of a whole block."""
-    values = (
-        block.id, str(KINDS.index(block.kind)), block.name, block.qualname, block.path, str(block.lines.start),
-        str(block.lines.end), block.text, block.signature, block.docstring, block.language, block.source,
-        block.module, block.public_name, block.import_line, _ITEM.join(block.calls),
-    )  # fmt: skip
-    joined = _FIELD.join(values)
-    if joined.count(_FIELD) == len(values) - 1 and joined.count(_ITEM) == max(len(block.calls) - 1, 0):
-        return joined.encode("utf-8", "surrogatepass")
-    return json.dumps(block.to_dict()).encode()
-
-
-def restored(data: bytes) -> CodeBlock:
-    """The block of a stored form; the inverse of `stored`."""
-    if data[:1] == b"{":
-        whole: dict[str, Any] = json.loads(data)
-        return CodeBlock.from_dict(whole)
-    values = data.decode("utf-8", "surrogatepass").split(_FIELD)
-    id, kind, name, qualname, path, first, last, *others, calls = values
-    text, signature, docstring, language, source, module, public_name, import_line = others
-    return CodeBlock(
-        id=id,
-        kind=KINDS[int(kind)],
-        name=name,
-        qualname=qualname,
-        path=path,
-        lines=LineSpan(int(first), int(last)),
-        text=text,
-        signature=signature,
-        docstring=docstring,
-        language=language,
-        source=source,
-        module=module,
-        public_name=public_name,
-        import_line=import_line,
-        calls=tuple(calls.split(_ITEM)) if calls else (),
-    )
