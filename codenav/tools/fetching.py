@@ -67,18 +67,10 @@ def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_privat
 
 def _refusal(url: str, status: int, retry_after: str = "") -> CodeNavError:
     """The error for a status that is not 200."""
-    name = shown(url)
     if status in (404, 410):
-        return NotFound(f"{name} does not exist: the server says {status}", hint="check the address")
-    if status in (401, 407):
-        return Unavailable(f"{name} is for those who sign in: the server says {status}", hint=FILE_HINT)
-    if status == 403:
-        return Unavailable(f"{name} is denied: the server says 403", hint=FILE_HINT)
-    if status == 429:
-        after = f" for {retry_after} seconds" if retry_after.isdigit() else ""
-        return Unavailable(
-            f"{name} is at its limit of requests: the server says 429", hint=f"wait{after} and try again"
-        )
-    if status >= 500:
-        return Unavailable(f"the server of {name} has an error: it says {status}", hint="try again later")
-    return Unavailable(f"{name} has no document: the server says {status}", hint="check the address")
+        return NotFound(f"{shown(url)} does not exist: the server says {status}", hint="check the address")
+    sign_in = "is for those who sign in"
+    why = {401: sign_in, 403: "is denied", 407: sign_in, 429: "is at its limit of requests"}
+    after = f" for {retry_after} seconds" if retry_after.isdigit() else ""
+    hint = f"wait{after} and try again" if status == 429 or status >= 500 else FILE_HINT
+    return Unavailable(f"{shown(url)} {why.get(status, 'was not read')}: the server says {status}", hint=hint)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from codenav.core.errors import MissingExtra, NotFound
+from codenav.core.errors import MissingExtra
 from codenav.core.system.closing import Closing
 from codenav.tools.mcp_answers import (
     McpAnswer,
@@ -165,7 +163,6 @@ class McpConnection(Closing):
                 return self._link
             if self._link is not None:
                 self._link.close()
-            self._check_program()
             try:
                 from codenav.tools.mcp_link import Link
             except ModuleNotFoundError as error:
@@ -175,21 +172,6 @@ class McpConnection(Closing):
             # Within the lock: a second caller waits for this start instead of starting the server twice.
             link.open(seconds)
             return link
-
-    def _check_program(self) -> None:
-        command = self._transport.get("command")
-        if command is None:
-            return
-        folder = str(self._transport.get("folder", ""))
-        if folder and not os.path.isdir(folder):
-            raise NotFound(f"there is no folder {folder} to start the MCP server in")
-        path = self._environment.get("PATH", os.environ.get("PATH", os.defpath))
-        program = os.path.join(folder, command[0]) if "/" in command[0] else command[0]
-        if shutil.which(program, path=path) is None:
-            raise NotFound(
-                f"there is no program {command[0]!r} to start the MCP server with",
-                hint="check the command, or give the whole path of the program",
-            )
 
 
 async def _describe(client: Client) -> McpServer:

@@ -18,6 +18,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import jsonrpc_message_adapter
 
+from codenav.core.errors import CodeNavError, NotFound
 from codenav.tools import mcp_keeper
 from codenav.tools.mcp_answers import McpUnavailable, shortened
 
@@ -76,7 +77,7 @@ class ServerProcess:
         lines = self._errors.decode("utf-8", "replace").split("\n")
         return next((shortened(line) for line in reversed(lines) if line.strip()), "")
 
-    def fault(self, where: str, when: str) -> McpUnavailable | None:
+    def fault(self, where: str, when: str) -> CodeNavError | None:
         """Return the failure of a server that has ended or prints other things than messages; None if neither is so.
 
         Args:
@@ -85,6 +86,9 @@ class ServerProcess:
         """
         if self.ended.is_set():
             code = self.exit_code
+            if code == mcp_keeper.NOT_STARTED:
+                told = f"there is no program to start the MCP server {where} with: {self.last_words}"
+                return NotFound(told, hint="check the command, or give the whole path of the program")
             ended = "closed its standard output" if code is None else f"ended with exit code {code}"
             said = self.last_words or self.garbage
             return McpUnavailable(f"the MCP server {where} {ended} {when}" + (f": {said}" if said else ""))

@@ -186,7 +186,7 @@ def _object(parts: dict[str, tuple[Any, Any, Any]]) -> tuple[dict[str, Any], Any
     return schema, good, {**good, first: parts[first][2]}
 
 
-@drawn(300)
+@drawn(100)
 @given(parts=st.dictionaries(NAMES, _schemas(), min_size=1, max_size=4), data=st.data())
 def test_what_a_schema_allows_passes_and_what_is_spoilt_in_one_place_does_not(parts: Any, data: Any) -> None:
     made = operation(*(Parameter(name, name, "query", part[0], required=True) for name, part in parts.items()))

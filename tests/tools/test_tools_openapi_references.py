@@ -144,7 +144,7 @@ def test_an_address_that_fails_leaves_nothing_half_read() -> None:
                          "/broken.json": Page(status=500)}) as server:  # fmt: skip
         with pytest.raises(NotFound, match=r"gone\.json does not exist"):
             read_openapi(server.url())
-        with pytest.raises(Unavailable, match=r"broken\.json has an error"):
+        with pytest.raises(Unavailable, match=r"broken\.json was not read: the server says 500"):
             read_openapi(server.url("/b.json"))
 
 

@@ -256,7 +256,7 @@ def specs(draw: st.DrawFn) -> ToolSpec:
     return ToolSpec(identifier(draw(NAMES)), "openapi", draw(NAMES), schemas=schemas, operations=made)  # type: ignore[arg-type]
 
 
-@drawn(200)
+@drawn(60)
 @given(specs())
 def test_whatever_a_specification_says_its_stubs_are_python_and_hold_one_function_each(spec: ToolSpec) -> None:
     stubs = stubs_of(spec)

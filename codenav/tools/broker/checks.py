@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.core.errors import CodeNavError
 from codenav.core.execution import ToolCall
@@ -57,6 +57,10 @@ class Row(Document):
     ok: bool
     detail: str = ""
     hint: str = ""
+    fault: bool = False
+    """True if the service is at fault, not what it was asked with."""
+
+    stored: ClassVar[Sequence[str]] = ("name", "ok", "detail", "hint")
 
     @property
     def kind(self) -> str:
@@ -124,10 +128,10 @@ def _servers(state: State, spec: ToolSpec, options: ToolOptions, down: dict[str,
     secrets = Secrets(options)
     with closing(Http()) as http:
         for url in filter(None, dict.fromkeys(urls)):
-            tried = _try_server(http, url, public=secrets.must_be_public(spec, url))
-            if tried.finding:
-                down[url] = f"its server: {tried.detail}"
-            yield Row(f"{SERVER} {url}", tried.ok, tried.detail, tried.hint)
+            row = _try_server(http, url, public=secrets.must_be_public(spec, url))
+            if row.fault:
+                down[url] = f"its server: {row.detail}"
+            yield row
     if not any(urls) and any(item.method for item in spec.operations):
         yield Row(SERVER, False, "the specification names none with an address", "--server URL")
 
@@ -142,10 +146,10 @@ def _trials(state: State, spec: ToolSpec, options: ToolOptions, found: dict[str,
             callable_here = item.method or spec.transport or item.name in options.handlers
             if item.effect is not Effect.READ or not callable_here or found[path].server:
                 continue
-            tried = _try_operation(broker, made, spec, item)
-            if tried.finding:
-                found[path] = replace(found[path], trial=f"its trial: {tried.detail}")
-            yield Row(f"{TRIAL} {spec.name}.{item.name}", tried.ok, tried.detail, tried.hint)
+            row = _try_operation(broker, made, spec, item)
+            if row.fault:
+                found[path] = replace(found[path], trial=f"its trial: {row.detail}")
+            yield row
 
 
 def _descriptions(spec: ToolSpec, found: dict[str, Checked], state: State) -> Iterator[Row]:
@@ -157,42 +161,33 @@ def _descriptions(spec: ToolSpec, found: dict[str, Checked], state: State) -> It
         yield Row(f"{DESCRIPTION} {spec.name}.{item.name}", rating.completeness == rating.readability == BEST, told)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """The outcome of a trial."""
-
-    ok: bool
-    detail: str
-    hint: str = ""
-    finding: bool = False
-    """True if the service is at fault, not what it was asked with."""
-
-
-def _try_server(http: Http, url: str, *, public: bool) -> _Tried:
+def _try_server(http: Http, url: str, *, public: bool) -> Row:
     """Ask a server for its base URL: any answer but a failure of its own will do. `public` as in `Http.send`."""
-    began = time.monotonic()
+    name, began = f"{SERVER} {url}", time.monotonic()
     request = Request("GET", url, [("Accept", "*/*")], None)
     try:
         answer = http.send(request, Flight(began + SECONDS), idempotent=False, servers=[url], public=public)
     except Refused as refusal:
-        return _Tried(False, str(refusal), finding=True)
+        return Row(name, False, str(refusal), fault=True)
     except Failed as failure:
         told = flattened(neutral(str(failure)), 300)
-        return _Tried(False, told, "start the server, or name another one: --server URL", finding=True)
+        return Row(name, False, told, "start the server, or name another one: --server URL", fault=True)
     kind = flattened(neutral(answer.headers.get("content-type", "").partition(";")[0]), 60)
     detail = f"{answer.status}, {_duration(time.monotonic() - began)}, {kind or 'no content type'}"
-    return _Tried(answer.status < 500, detail, "" if answer.status < 500 else "look at its log", answer.status >= 500)
+    good = answer.status < 500
+    return Row(name, good, detail, "" if good else "look at its log", fault=not good)
 
 
-def _try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operation: Operation) -> _Tried:
+def _try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operation: Operation) -> Row:
     """Call an operation with its example arguments, and compare the answer with its schema.
 
     `made` gets the records of the broker's calls.
     """
+    name = f"{TRIAL} {spec.name}.{operation.name}"
     try:
         arguments = example_arguments(operation, spec.schemas)
     except NoExample:
-        return _Tried(True, "not tried: no value of its arguments is known", EXAMPLE)
+        return Row(name, True, "not tried: no value of its arguments is known", EXAMPLE)
     made.clear()
     broker.begin("", SECONDS)
     given = broker(f"{PREFIX}{spec.name}/{operation.name}", {"arguments": arguments})
@@ -201,21 +196,21 @@ def _try_operation(broker: Broker, made: list[ToolCall], spec: ToolSpec, operati
     if call.outcome == "refused":
         # The broker sent nothing: a secret is missing, or the example does not fit its own schema.
         secret = "secret" in call.shown
-        return _Tried(False, call.shown, "--secret NAME=VARIABLE" if secret else "", finding=not secret)
+        return Row(name, False, call.shown, "--secret NAME=VARIABLE" if secret else "", fault=not secret)
     if call.outcome == "failed" and call.status is None:
-        return _Tried(False, call.shown, "", finding=True)
+        return Row(name, False, call.shown, fault=True)
     if call.status in _REFUSED:
-        return _Tried(False, call.shown, "--secret NAME=VARIABLE")
+        return Row(name, False, call.shown, "--secret NAME=VARIABLE")
     if call.outcome != "ok":
         if call.status in _UNKNOWN and _made_up(operation, arguments, spec.schemas):
-            return _Tried(True, f"{told}, for made-up arguments", EXAMPLE)
-        return _Tried(False, call.shown, "", finding=True)
+            return Row(name, True, f"{told}, for made-up arguments", EXAMPLE)
+        return Row(name, False, call.shown, fault=True)
     if "file" in given or operation.result is None:
-        return _Tried(True, f"{told}, {'a file' if 'file' in given else 'no schema to compare with'}")
+        return Row(name, True, f"{told}, {'a file' if 'file' in given else 'no schema to compare with'}")
     problem = Promises(spec.schemas).broken(operation, call.answer)
     if problem:
-        return _Tried(False, f"{told}, {problem}", "", finding=True)
-    return _Tried(True, f"{told}, as its schema says")
+        return Row(name, False, f"{told}, {problem}", fault=True)
+    return Row(name, True, f"{told}, as its schema says")
 
 
 def _made_up(operation: Operation, arguments: Mapping[str, Any], schemas: Mapping[str, Schema]) -> bool:
