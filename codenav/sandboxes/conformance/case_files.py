@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from codenav.core.execution import Outcome
-from codenav.sandboxes.conformance.lab import CLOSED, READ_ONLY, Case, Lab, Refused, Step, ensure, expect
+from codenav.sandboxes.conformance.lab import CLOSED, READ_ONLY, TINY, Case, Lab, Refused, Step, ensure, expect
 
 INODE_BYTES = 1024
 """Bytes of the kernel's memory for one empty file in a tmpfs (Linux 5.10: 720 of the inode, 192 of the entry)."""
@@ -171,7 +171,7 @@ CASES = (
     Case("F10", "/tmp and /dev/shm have a size or count as memory", [
         lambda lab: _fill(lab, "/tmp"), lambda lab: _fill(lab, "/dev/shm"),
     ]),
-    Case("F11", "a million tiny files meet a limit, and are gone within 5 s", [_tiny]),
+    Case("F11", "a million tiny files meet a limit, and are gone within 5 s", [_tiny], {"resources": TINY}),
     Case("F12", "a setuid file is none on the host", [
         Step("import os\nopen('s', 'w').write('#!/bin/sh\\n'); os.chmod('s', 0o6755)"),
         _mode,

@@ -6,7 +6,7 @@ import dataclasses
 
 from codenav.core.execution import Outcome
 from codenav.sandboxes.conformance.case_processes import LIBC, system_calls
-from codenav.sandboxes.conformance.lab import SMALL, Case, Check, Lab, Refused, Step, ensure, expect
+from codenav.sandboxes.conformance.lab import SMALL, TINY, Case, Check, Lab, Refused, Step, ensure, expect
 
 
 def out_of_memory(*codes: str) -> list[Check]:
@@ -46,7 +46,7 @@ CASES = (
         "x = []\nwhile True: x.append(bytearray(1 << 20))",
         "x = []\nwhile True: x.append([None] * 1000)",
         "x = {}\nwhile True: x[len(x)] = str(len(x))",
-    )),
+    ), {"resources": TINY}),
     Case("R2", "memory of children, of mappings and of files counts", out_of_memory(
         """
         import os, time

@@ -25,6 +25,8 @@ OVERRUN = 1.0
 """Seconds that a step may take beyond its timeout, whatever runs inside (docs/concepts.md, "Sandbox")."""
 SMALL = Resources(memory_bytes=256 * MIB, processes=64, work_bytes=64 * MIB, file_bytes=32 * MIB)
 """The limits of sandboxes under attack, which are reached fast, and harmless where they do not hold."""
+TINY = dataclasses.replace(SMALL, memory_bytes=128 * MIB)
+"""The limits where an attack fills the memory bit by bit."""
 SPARE_PROCESSES = 16
 """Processes that a backend may allow beyond `Resources.processes`, for those of the sandbox itself."""
 CLOSED = ("EACCES", "ENOENT", "EPERM", "ENOTDIR")
