@@ -219,7 +219,7 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         config["killed"] = INSIDE_KILLED
     notice = "; ".join(filter(None, (binds.notice, notice)))
     killed = group.killed if group else None
-    return LaunchedProcess(process, errors, config, owned, notice=notice, killed=killed, held=binds.copies)
+    return LaunchedProcess(process, errors, owned, killed, config=config, notice=notice, held=binds.copies)
 
 
 def _group(spec: SandboxSpec, processors: int) -> tuple[OwnedFolder | None, Cgroup | None]:

@@ -22,7 +22,6 @@ from codenav.core.system import docker_engine
 from codenav.core.system.terminal_text import neutral
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.channel import Closed, TooLate, read, write_all
-from codenav.sandboxes.copies import CodeCopy
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.docker_config import (
     NO_PROGRAM,
@@ -37,7 +36,7 @@ from codenav.sandboxes.docker_guest import BOOTSTRAP, Hello, guest_for
 from codenav.sandboxes.docker_image import IMPORTS_LABEL, SOURCES_LABEL, holds, imports_of, inspected
 from codenav.sandboxes.docker_stream import AttachedStream
 from codenav.sandboxes.guest_environment import composed, import_folders
-from codenav.sandboxes.launch import GUEST_FLAGS, limits_of
+from codenav.sandboxes.launch import GUEST_FLAGS, Launched, limits_of
 from codenav.sandboxes.owned_resources import labels
 from codenav.sandboxes.seccomp import programs
 from codenav.sandboxes.sweeper import sweep_engine
@@ -57,33 +56,16 @@ _without_sysctls: set[tuple[str, str]] = set()
 """Pairs of engine and runtime that refuse sysctls: rootless ones before Linux 6.9, some remote ones."""
 
 
-@dataclass
-class LaunchedContainer:
-    """A sandbox behind the attached stream of a container. Implements `Launched`."""
+@dataclass(eq=False)
+class LaunchedContainer(Launched):
+    """A sandbox behind the attached stream of a container."""
 
     client: Any
     id: str
     stream: AttachedStream
-    config: Mapping[str, object]
-    image: str
-    notice: str
-    copies: Sequence[CodeCopy] = ()
-    """Copies of code bases, held for as long as they are bound."""
 
-    @property
-    def sink(self) -> int:
-        """The descriptor of its standard input."""
-        return self.stream.sink
-
-    @property
-    def source(self) -> int:
-        """The descriptor of its standard output, in the engine's frames."""
-        return self.stream.source
-
-    @property
-    def unwrap(self) -> Callable[[bytes], bytes] | None:
-        """The decoder of the engine's frames."""
-        return self.stream.unwrap
+    def __post_init__(self) -> None:
+        self.sink, self.source = self.stream.sink, self.stream.source
 
     def watch_memory(self) -> Callable[[], bool]:
         """Return a check for out-of-memory kills since now, from the engine's events and by the engine's clock."""
@@ -165,7 +147,9 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
         **({"killed": hello.killed} if hello.killed else {}),
     }
     notice = "; ".join(filter(None, (notice, binds.notice)))
-    return LaunchedContainer(client, id, stream, config, spec.image, notice, binds.copies)
+    return LaunchedContainer(
+        client, id, stream, config=config, image=spec.image, notice=notice, held=binds.copies, unwrap=stream.unwrap
+    )
 
 
 def _engine(spec: SandboxSpec) -> tuple[str, str]:

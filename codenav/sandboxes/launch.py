@@ -15,11 +15,12 @@ import subprocess
 import tempfile
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, TypeVar
 
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import MIB, Resources
@@ -57,105 +58,72 @@ def in_lasting_thread(work: Callable[[], T]) -> T:
     return pool.submit(work).result()
 
 
-class Launched(Protocol):
+@dataclass(eq=False, kw_only=True)
+class Launched(ABC):
     """A started sandbox with which no message was exchanged yet."""
 
-    @property
-    def config(self) -> Mapping[str, object]:
-        """The backend's part of the first frame."""
-        ...
+    config: Mapping[str, object]
+    """The backend's part of the first frame."""
+    image: str = ""
+    """The image of a container. Empty for other backends."""
+    notice: str = ""
+    """The parts of the specification that do not hold, as far as the backend reports them. May be empty."""
+    held: Sequence[object] = ()
+    """Objects that must live as long as the sandbox."""
+    unwrap: Callable[[bytes], bytes] | None = None
+    """A function that removes the framing around the supervisor's bytes in `source`, or None if there is none."""
+    sink: int = field(init=False)
+    """The descriptor that the supervisor reads from."""
+    source: int = field(init=False)
+    """The descriptor that the supervisor writes to."""
 
-    @property
-    def sink(self) -> int:
-        """The descriptor that the supervisor reads from."""
-        ...
-
-    @property
-    def source(self) -> int:
-        """The descriptor that the supervisor writes to."""
-        ...
-
-    @property
-    def unwrap(self) -> Callable[[bytes], bytes] | None:
-        """A function that removes the framing around the supervisor's bytes in `source`, or None if there is none."""
-        ...
-
-    @property
-    def image(self) -> str:
-        """The image of a container. Empty for other backends."""
-        ...
-
-    @property
-    def notice(self) -> str:
-        """The parts of the specification that do not hold, as far as the backend reports them. May be empty."""
-        ...
-
+    @abstractmethod
     def watch_memory(self) -> Callable[[], bool]:
         """Return a check for processes that the kernel kills for lack of memory from now on.
 
         The check must be called before `end`.
         """
-        ...
 
+    @abstractmethod
     def reason(self) -> str:
         """Return the last output of a sandbox that did not start. May be empty."""
-        ...
 
+    @abstractmethod
     def cut(self) -> None:
         """End everything inside at once, from any thread. Whoever waits for an answer finds the connection closed."""
-        ...
 
+    @abstractmethod
     def abandon(self) -> None:
         """Close the parent's descriptors in a forked process, without ending anything."""
-        ...
 
+    @abstractmethod
     def end(self, *, patience: float) -> None:
         """End everything inside and wait, by force after `patience` seconds. Nothing is left behind."""
-        ...
 
 
 _open: weakref.WeakSet[LaunchedProcess] = weakref.WeakSet()
 
 
 @dataclass(eq=False)
-class LaunchedProcess:
-    """A sandbox behind the pipes of a process that this one has started. Implements `Launched`."""
+class LaunchedProcess(Launched):
+    """A sandbox behind the pipes of a process that this one has started."""
 
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     """Standard error of the launcher and the supervisor."""
-    config: Mapping[str, object]
     owned: OwnedFolder | None = None
     """A folder of the host that is removed at the end, with what goes with it."""
-    unwrap: Callable[[bytes], bytes] | None = None
-    image: str = ""
-    notice: str = ""
     killed: Path | None = None
     """File whose line `oom_kill N` counts the processes that the kernel killed for lack of memory."""
-    held: Sequence[object] = ()
-    """Objects that must live as long as the sandbox."""
 
     def __post_init__(self) -> None:
         self.starter = os.getpid()
+        if self.process.stdin is None or self.process.stdout is None:
+            raise SandboxUnavailable("no pipes to the sandbox")
+        self.sink, self.source = self.process.stdin.fileno(), self.process.stdout.fileno()
         # Reading through one open descriptor takes 2 microseconds, opening it each time 30.
         self._counts = open(self.killed, "rb", buffering=0) if self.killed else None  # noqa: SIM115
         _open.add(self)
-
-    @property
-    def sink(self) -> int:
-        """The descriptor of its standard input."""
-        return self._descriptor(self.process.stdin)
-
-    @property
-    def source(self) -> int:
-        """The descriptor of its standard output."""
-        return self._descriptor(self.process.stdout)
-
-    @staticmethod
-    def _descriptor(pipe: IO[bytes] | None) -> int:
-        if pipe is None:
-            raise SandboxUnavailable("no pipes to the sandbox")
-        return pipe.fileno()
 
     def cut(self) -> None:
         """Kill the children of the process: for bubblewrap everything inside, for `process` the step."""

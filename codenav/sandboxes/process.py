@@ -35,4 +35,4 @@ def launch_process(spec: SandboxSpec) -> Launched:
         "limits": limits_of(spec.resources, processes=None),
         "snapshots": spec.snapshots,
     }
-    return LaunchedProcess(process, errors, config, owned)
+    return LaunchedProcess(process, errors, owned, config=config)

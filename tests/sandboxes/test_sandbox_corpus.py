@@ -92,13 +92,13 @@ def weak(spec):
         "snapshots": spec.snapshots,
         "limits": limits_of(generous, processes=None),
     }
-    return LaunchedProcess(process, errors, config)
+    return LaunchedProcess(process, errors, config=config)
 
 
 def naive(spec):
     """A guest of one process, on the host; what it is asked to run here harms nothing."""
     process, errors = launch([sys.executable, str(NAIVE)])
-    return LaunchedProcess(process, errors, {"work": "/"})
+    return LaunchedProcess(process, errors, config={"work": "/"})
 
 
 def opening(how):

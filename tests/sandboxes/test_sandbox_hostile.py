@@ -47,7 +47,7 @@ def hostile(python, *answers, calls=None, **changes):
         with os.fdopen(descriptor, "w") as file:
             file.write(" ".join(given))
         process, errors = launch([str(spec.python.executable), str(HOSTILE), name])
-        return LaunchedProcess(process, errors, {"work": "/work"})
+        return LaunchedProcess(process, errors, config={"work": "/work"})
 
     box = GuestSandbox("bubblewrap", SandboxSpec(python, network="none", **changes), start_it)
     box.calls = calls
