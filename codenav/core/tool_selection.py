@@ -10,7 +10,9 @@ from codenav.core.errors import UsageError
 from codenav.core.setting import DAY, SMALLEST, check_ranges, setting
 
 if TYPE_CHECKING:
-    from codenav.core.protocols import Model
+    from collections.abc import Sequence
+
+    from codenav.core.protocols import Model, Ranker
 
 FAILURES = ("skip", "abort")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
@@ -85,6 +87,8 @@ class ToolSelection:
         "skip", "Where the model fails: take the request as it is, or end with an error.",
         key="rewrite.failure", choices=FAILURES,
     )  # fmt: skip
+    rankers: Sequence[Ranker] = ()
+    """Rankers of one's own, which order the hits of a run's searches after the tool graphs."""
 
     def checked(self) -> ToolSelection:
         """Return the options after checking them.

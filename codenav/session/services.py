@@ -93,7 +93,8 @@ class Services(Closing):
 
         `turns` of the conversation come before the request.
         """
-        rankers: list[Ranker] = [*([ranking.ranker] if ranking else []), *([self._reranker] if self._reranker else [])]
+        own = [*self._settings.rankers, *([self._reranker] if self._reranker else [])]
+        rankers: list[Ranker] = [*([ranking.ranker] if ranking else []), *own]
         if not rankers or (ranking and len(rankers) == 1 and not self._rewrites):
             return ranking
         ranker = rankers[0] if len(rankers) == 1 else Chain(rankers, tell=self._tell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_is_one_short_file() -> None:
-    for name in ("bash_environment", "bash_language"):
+    for name in ("bash_environment", "bash_language", "recent_ranker"):
         assert len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) < 60
 
 
@@ -36,6 +37,28 @@ def test_an_environment(library: Path) -> None:
     # It can be read again: the record knows actions by their type alone.
     again = codenav.load_episode(result.id)
     assert (again.steps[0].action.type, again.steps[0].action.content) == ("bash", "echo $((6 * 7)); ls nowhere")
+
+
+def test_a_ranking_signal(tmp_path: Path) -> None:
+    from recent_ranker import Recent
+
+    library = tmp_path / "library"
+    library.mkdir()
+    for name in ("old", "new"):
+        (library / f"{name}.py").write_text(f"def parse_{name}(text):\n    return text\n")
+    os.utime(library / "old.py", (1, 1))
+
+    def first(*rankers: Recent) -> str:
+        model = codenav.ScriptedModel([codenav.Search("name: parse_*"), codenav.Done("seen")])
+        selection = codenav.ToolSelection(rankers=rankers)
+        with codenav.Session(on=library, model=model, selection=selection) as session:
+            return session.run("What parses?").steps[0].observation.results[0].hits[0].block.name
+
+    os.utime(library / "new.py", (1, 1))
+    before = first(Recent(library))
+    os.utime(library / ("old.py" if before == "parse_new" else "new.py"))
+    assert {before, first(Recent(library))} == {"parse_old", "parse_new"}
+    assert first() == before
 
 
 def test_a_language(tmp_path: Path) -> None:
