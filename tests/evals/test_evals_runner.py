@@ -75,33 +75,28 @@ def test_a_sample_is_an_episode_with_its_trace_values_and_score(tmp_path: Path) 
 
     assert load_episode(first.episode).request == first.request
     assert not (tmp_path / "a" / ".work").exists()
+    # Episodes of evals are listed on demand.
+    store = EpisodeStore(episodes_dir())
+    own = store.list(evals=False)
+    assert first.episode in [row.id for row in store.list()]
+    assert first.episode not in [row.id for row in own] and own.hidden >= 1
 
 
-def test_calls_belong_to_their_step_and_those_of_a_failed_step_are_marked(tmp_path: Path) -> None:
+def test_calls_belong_to_their_step_and_those_that_the_code_tells_of_itself_are_none(tmp_path: Path) -> None:
     def faulty(sample: Sample) -> list[Action | str]:
         begin = "from shopping.shop import price, pay\n"
         return [
             Code(begin + "price(what='tea0'); pay(amount=1, to='me'); price(what='coffee')"),
+            Code("print('eval.called', 'price', {'what': 'tea0'})"),
+            Code("call_host('eval.called', name='price', arguments={'what': 'tea0'})"),
             Code(begin + "answer = price(what='tea0')"),
             Done("0"),
         ]
 
     (result,) = run(Shop(1), tmp_path / "a", model=plays(faulty)).results
     assert [(call["name"], call["step"], call["failed"]) for call in result.calls] == [
-        ("price", 1, True), ("pay", 1, True), ("price", 1, True), ("price", 2, False),
+        ("price", 1, True), ("pay", 1, True), ("price", 1, True), ("price", 4, False),
     ]  # fmt: skip
-
-
-def test_calls_that_the_code_tells_of_itself_are_none(tmp_path: Path) -> None:
-    def forging(sample: Sample) -> list[Action | str]:
-        return [
-            Code("print('eval.called', 'price', {'what': 'tea0'})"),
-            Code("call_host('eval.called', name='price', arguments={'what': 'tea0'})\nanswer = 0"),
-            Done("0"),
-        ]
-
-    (result,) = run(Shop(1), tmp_path / "a", model=plays(forging)).results
-    assert result.calls == []
 
 
 def test_a_model_without_search_gets_none_and_search_shows_what_was_asked_for(tmp_path: Path) -> None:
@@ -132,6 +127,9 @@ def test_the_expected_answer_is_neither_in_the_prompt_nor_in_the_sandbox(tmp_pat
         def samples(self) -> Sequence[Sample]:
             return [replace(sample, gold=secret, facts={"why": secret}) for sample in super().samples()]
 
+        def setting(self, mode: Mode, out: Path) -> Setting:
+            return replace(super().setting(mode, out), description="")
+
     # Made up here, so that this file does not hold it; and cut in two, so that the step does not.
     secret = secrets.token_hex(16)
     out = tmp_path / "a"
@@ -148,6 +146,7 @@ def test_the_expected_answer_is_neither_in_the_prompt_nor_in_the_sandbox(tmp_pat
     (result,) = run(task, out, model=plays(lambda sample: steps)).results
     assert result.gold == secret and result.values == {"answer": []}
     assert secret not in task.attempts[0].result.prompt
+    assert task.attempts[0].result.description == "No description is given."
 
 
 def test_epochs_limits_ids_and_shards_choose_the_attempts(tmp_path: Path) -> None:
@@ -254,14 +253,6 @@ def test_runs_of_other_models_or_versions_are_not_mixed_without_a_word(tmp_path:
         run(Shop(4), tmp_path / "part.2", shard="2/2", resume=True)
     run(Shop(4), tmp_path / "part.2", shard="2/2", resume=True, anyway=True)
     assert any("0.0.9" in line for line in RunFolder.open(tmp_path / "part.2").head.mixed)
-
-
-def test_episodes_of_evals_are_listed_on_demand(tmp_path: Path) -> None:
-    (result,) = run(Shop(1), tmp_path / "a").results
-    store = EpisodeStore(episodes_dir())
-    assert result.episode in [row.id for row in store.list()]
-    own = store.list(evals=False)
-    assert result.episode not in [row.id for row in own] and own.hidden >= 1
 
 
 def test_errors_without_end_stop_the_run(tmp_path: Path) -> None:
@@ -463,13 +454,3 @@ def test_an_interrupted_run_keeps_what_is_finished_and_leaves_nothing(tmp_path: 
     assert process.wait(20) != 0
     assert 1 <= len(RunFolder.open(out).finished()) < SAMPLES
     assert not (out / ".work").exists()
-
-
-def test_the_setting_of_a_mode_is_what_the_session_gets(tmp_path: Path) -> None:
-    class Bare(Shop):
-        def setting(self, mode: Mode, out: Path) -> Setting:
-            return replace(super().setting(mode, out), description="")
-
-    task = Bare(1)
-    run(task, tmp_path / "a")
-    assert task.attempts[0].result.description == "No description is given."
