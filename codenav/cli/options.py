@@ -149,7 +149,7 @@ place_options = joined(store_option, python_option, set_option)
 reading_options = joined(no_refresh_option, place_options)
 """The options of commands that read an index: those for `display.opening`."""
 sandbox_options = setting_options(
-    "Sandbox", "sandbox", "image", "network", "env", "mount", "memory", "cpus", "gpus", "code_timeout"
+    "Sandbox", "sandbox", "image", "network", "env", "mount", "memory", "cpus", "code_timeout"
 )
 tool_options = setting_options("Tools", "secret", "allow", "server")
 agent_options = joined(

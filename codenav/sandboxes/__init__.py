@@ -58,7 +58,7 @@ def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) 
     network = spec.network or NETWORKS[backend][0]
     for name in DOCKER_ONLY:
         if getattr(spec, name) and backend != "docker":
-            raise UsageError(f"{backend} takes no --{name}", hint="--sandbox docker")
+            raise UsageError(f"{backend} takes no {name}", hint="--sandbox docker")
     if backend == "process" and network == "none":
         raise UsageError(
             "process cannot cut the code off from the network", hint="--sandbox bubblewrap, or --network host"

@@ -230,9 +230,9 @@ def _check_given(client: Any, id: str, spec: SandboxSpec) -> None:
     made = client.inspect_container(id)
     given = made.get("HostConfig") or {}
     if spec.runtime and spec.runtime not in (given.get("Runtime"), made.get("OCIRuntime")):
-        raise SandboxUnavailable(f"the engine does not take --runtime {spec.runtime}", hint="docker info")
+        raise SandboxUnavailable(f"the engine does not take the runtime {spec.runtime}", hint="docker info")
     if spec.gpus and not given.get("DeviceRequests"):
-        raise SandboxUnavailable(f"the engine does not take --gpus {spec.gpus}", hint="docker info")
+        raise SandboxUnavailable(f"the engine does not take the GPUs {spec.gpus}", hint="docker info")
 
 
 def _refused(error: Any, name: str) -> SandboxUnavailable:

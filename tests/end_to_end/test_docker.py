@@ -169,8 +169,8 @@ def test_an_image_from_the_configuration_stands_in(host, library, monkeypatch):
         (("--sandbox", "bubblewrap", "--memory", "much"), "is not a size"),
         (("--sandbox", "bubblewrap", "--memory", "1m"), "too low for Python"),
         (("--sandbox", "bubblewrap", "--cpus", "0"), "processors"),
-        (("--sandbox", "bubblewrap", "--set", "runtime=runsc"), "takes no --runtime"),
-        (("--sandbox", "bubblewrap", "--gpus", "all"), "takes no --gpus"),
+        (("--sandbox", "bubblewrap", "--set", "runtime=runsc"), "takes no runtime"),
+        (("--sandbox", "bubblewrap", "--set", "gpus=all"), "takes no gpus"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage_in_one_line(library, tmp_path, arguments, message):

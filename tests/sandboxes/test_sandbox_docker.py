@@ -253,9 +253,9 @@ def test_as_root_what_is_closed_to_others_is_copied_or_refused(fresh, tmp_path):
     [
         ("docker", {"network": "host"}, "docker has no network 'host'"),
         ("docker", {"resources": Resources(memory_bytes=MIB)}, "too low"),
-        ("bubblewrap", {"image": "x"}, "takes no --image"),
-        ("bubblewrap", {"image": "", "runtime": "runsc"}, "takes no --runtime"),
-        ("process", {"image": "", "gpus": "all"}, "takes no --gpus"),
+        ("bubblewrap", {"image": "x"}, "takes no image"),
+        ("bubblewrap", {"image": "", "runtime": "runsc"}, "takes no runtime"),
+        ("process", {"image": "", "gpus": "all"}, "takes no gpus"),
     ],
 )
 def test_what_does_not_go_together_is_refused(basis, backend_named, changes, message):
