@@ -41,6 +41,8 @@ def test_a_document() -> None:
         (Page(status=503), Unavailable, "was not read: the server says 503", "try again"),
         (Page(status=204), Unavailable, "was not read: the server says 204", "download"),
         (Page(status=302), Unavailable, "was not read: the server says 302", "download"),
+        (Page(headers={"Content-Encoding": "br"}), Unavailable, "packed as br, which nobody asked for", ""),
+        (Page(headers={"Content-Encoding": "gzip"}, body="no"), Unavailable, "it is packed, and is not", ""),
         (Page(status=302, headers={"Location": "/"}), Unavailable, "more than 5 redirects", "download"),
         (Page(status=302, headers={"Location": "ftp://a.example/"}), UsageError, "is no address of HTTP", ""),
         (Page(status=302, headers={"Location": "file:///etc/passwd"}), UsageError, "is no address of HTTP", ""),

@@ -297,8 +297,8 @@ class Broker(Closing):
 def server_of(options: ToolOptions, spec: ToolSpec, operation: Operation) -> str:
     """The URL that a call goes to, or where it begins; empty if the specification names none with an address."""
     whole = operation.path.partition("{")[0]
-    servers = (options.server, whole if "://" in whole else "", *operation.servers, *spec.servers)
-    return next((server for server in servers if is_url(server)), "")
+    servers = (whole if "://" in whole else "", *operation.servers, *spec.servers)
+    return options.server or next((server for server in servers if is_url(server)), "")
 
 
 def _plain(given: Any) -> Any:

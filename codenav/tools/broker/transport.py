@@ -177,6 +177,10 @@ class Http:
 
     def _pieces(self, response: httpx2.Response, flight: Flight) -> Iterator[bytes]:
         """Yield the body, unpacked. An answer that is too large is not read to its end."""
+        packed = response.headers.get("content-encoding", "").strip().lower()
+        if packed not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            # Other packings grow without bound in one piece.
+            raise Failed(f"the answer is packed as {packed[:30]}, which nobody asked for", status=response.status_code)
         size = 0
         for piece in response.iter_bytes():
             if flight.stopped.is_set():
