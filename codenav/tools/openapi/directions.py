@@ -18,29 +18,26 @@ MOST_PARTS = 200
 """Schemas that one may be made of for their properties to be seen as its own."""
 
 
-def parts(schema: Schema, *, in_place: bool = False) -> list[Any]:
-    """The schemas directly in a schema; `in_place`: only those that look at the same value."""
-    found: list[Any] = []
-    for key, item in schema.items():
-        if in_place and key not in SAME_VALUE:
-            continue
-        if key in TABLES:
-            found += item.values()
-        elif key in LISTS:
-            found += item
-        elif key in SCHEMAS and isinstance(item, dict):
-            found.append(item)
-    return found
+def within(schema: Schema, *, in_place: bool = False) -> Iterator[dict[str, Any]]:
+    """A schema and all schemas in it; `in_place`: only those that look at the same value."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        for key, item in found.items():
+            if in_place and key not in SAME_VALUE:
+                continue
+            if key in TABLES:
+                waiting += item.values()
+            elif key in LISTS:
+                waiting += item
+            elif key in SCHEMAS and isinstance(item, dict):
+                waiting.append(item)
 
 
 def references(schema: Schema, *, in_place: bool = False) -> Iterator[dict[str, Any]]:
     """The schemas in a schema, itself included, that hold a `$ref`."""
-    waiting: list[Any] = [schema]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found.get("$ref"), str):
-            yield found
-        waiting += parts(found, in_place=in_place)
+    return (found for found in within(schema, in_place=in_place) if isinstance(found.get("$ref"), str))
 
 
 def cut_circles(schemas: Mapping[str, Schema], note: Callable[[str], None]) -> None:
@@ -178,10 +175,4 @@ class Directions:
 
 def _flagged(schema: Schema, flag: str) -> bool:
     """True if a schema or one directly in it holds the flag."""
-    waiting: list[Any] = [schema]
-    while waiting:
-        found = waiting.pop()
-        if found.get(flag):
-            return True
-        waiting += parts(found)
-    return False
+    return any(found.get(flag) for found in within(schema))
