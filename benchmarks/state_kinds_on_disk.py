@@ -39,6 +39,14 @@ tar file
   ? len(ta.extractfile('in').read())
   = 39996
 
+folder
+    os.makedirs('many', exist_ok=True)
+    for n in range(3000): open(f'many/{n}', 'w').close()
+    en = os.scandir('many'); fe = {next(en).name}
+  > _ = list(en)
+  ? len(fe | {one.name for one in en})
+  = 3000
+
 temporary folder
     import tempfile; td = tempfile.TemporaryDirectory()
   > _ = open(td.name + '/new', 'w')

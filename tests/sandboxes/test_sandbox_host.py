@@ -88,19 +88,6 @@ def test_a_sandbox_whose_supervisor_died_starts_again_and_says_so(fresh):
     assert sandbox.run("x").notice == ""
 
 
-def test_an_interrupted_caller_leaves_a_sandbox_that_answers_rightly(fresh):
-    sandbox = fresh()
-    sandbox.run("import time\nkept = 1")
-    main = threading.main_thread().ident
-    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        sandbox.run("print('stale')\ntime.sleep(30)")
-    timer.join()
-    execution = sandbox.run("print(kept)")
-    assert (execution.stdout, execution.outcome) == ("1\n", Outcome.OK)
-
-
 @pytest.mark.parametrize("backend", ["bubblewrap", "process"], indirect=True)
 def test_closing_leaves_nothing(fresh, backend):
     sandbox = fresh()

@@ -9,6 +9,9 @@ import pytest
 
 from codenav.core.execution import Outcome
 
+TRIED_ON = ("bubblewrap", "docker")
+"""A pipe, and the stream of an engine."""
+
 
 def interrupted(sandbox, code, *, gaps):
     """The result of a step that is interrupted after each of these seconds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import time
 
 import pytest
 
@@ -42,14 +41,6 @@ def test_the_other_end_of_a_closed_pipe_is_seen(box):
     box.run(code)
     box.run("os.close(writer)")
     assert box.run("os.read(reader, 10), os.read(reader, 10)", timeout=10).stdout == "(b'x', b'')\n"
-
-
-def test_what_a_fork_cannot_keep_is_told(box):
-    box.run("import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()")
-    execution = box.run("import os; os._exit(1)")
-    assert "threads" in execution.notice
-    assert " that earlier steps had opened are gone; a lock that one of them held stays locked" in execution.notice
-    assert box.run("thread.is_alive()").stdout == "False\n"
 
 
 def test_a_loop_in_a_woken_twin_can_be_ended(box):
@@ -119,17 +110,3 @@ def test_children_that_nobody_waits_for_do_not_trouble_the_snapshot(box):
     assert box.run("os._exit(1)").notice.startswith("state kept")
     assert box.run("kept").stdout == "3\n"
     box.run("signal.signal(signal.SIGCHLD, signal.SIG_DFL)")
-
-
-def test_a_timeout_holds_whatever_the_step_did_to_the_builtins(box):
-    box.run("import builtins\nkept = 1\nfor name in list(vars(builtins)): builtins.__dict__.pop(name)")
-    assert box.run("print(kept)").stdout == "1\n"
-
-
-def test_the_worker_is_dead_although_its_children_hold_everything(box):
-    started = time.monotonic()
-    code = "import os, time\nif os.fork() == 0:\n    time.sleep(30)\n    os._exit(0)\nos._exit(4)"
-    execution = box.run(code, timeout=30)
-    assert execution.outcome is Outcome.CRASHED
-    assert "exit code 4" in execution.error.message
-    assert time.monotonic() - started < 15

@@ -9,6 +9,9 @@ import pytest
 from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.core.execution import MIB, Outcome, Resources
 
+TRIED_ON = ("bubblewrap", "process")
+"""One with a work folder of its own, and one with a folder of the machine."""
+
 
 def test_a_checkpoint_can_be_gone_back_to_again_and_again(box):
     box.run("x = [1]\nimport random\nrandom.seed(3)")

@@ -35,19 +35,6 @@ def test_where_nothing_is_open_nothing_is_named(box):
     assert crash(box) == "."
 
 
-def test_a_file_is_read_on_where_it_was(box):
-    says(box, "open('in.txt', 'w').writelines(f'{n}\\n' for n in range(50_000))\nf = open('in.txt')\nnext(f)")
-    assert crash(box, "rest = f.read()") == "."
-    assert says(box, "next(f), len(list(f))") == "('1\\n', 49998)"
-
-
-def test_a_folder_is_listed_on_where_it_was(box):
-    says(box, "import os\nos.mkdir('many')\nfor n in range(3000): open(f'many/{n}', 'w').close()")
-    says(box, "entries = os.scandir('many')\nfirst = {next(entries).name}")
-    assert crash(box, "list(entries)") == "."
-    assert says(box, "len(first | {one.name for one in entries})") == "3000"
-
-
 def test_text_that_was_buffered_is_not_spliced_into_what_the_step_wrote(box):
     says(box, "f = open('out.csv', 'w')\nf.write('a,b\\n')")
     told = crash(box, "for n in range(9999): f.write(f'{n},x\\n')")
@@ -171,14 +158,6 @@ def test_an_event_loop_goes_on(box):
         "('slept', 0)"
     )
     says(box, "loop.close()")
-
-
-def test_connections_and_gpus_of_before_are_closed(box):
-    says(box, "import os, socket\nserver = socket.create_server(('127.0.0.1', 0))\nreader, writer = os.pipe()")
-    assert crash(box) == "; connections that earlier steps had opened are gone."
-    assert box.run("os.read(reader, 1)", timeout=5).stdout == "b''\n"
-    assert box.run("server.accept()", timeout=5).error.type == "OSError"
-    assert crash(box) == "."
 
 
 def test_going_back_to_a_checkpoint_goes_by_the_same_rules(box):

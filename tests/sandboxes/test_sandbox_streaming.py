@@ -10,6 +10,9 @@ from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.execution import Outcome, Output
 from codenav.sandboxes.masked import MaskedSandbox
 
+TRIED_ON = ("bubblewrap", "docker")
+"""A pipe, and the stream of an engine."""
+
 
 def streamed(box, code, **keywords):
     """The execution, and the pieces that came before its end."""
