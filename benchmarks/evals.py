@@ -42,7 +42,7 @@ from codenav.evals.benchmark import write_files  # noqa: E402
 from codenav.evals.runs import RESULTS  # noqa: E402
 from codenav.session.api import index, open_session  # noqa: E402
 
-PLAIN: Any = {"lint": False, "types": False}
+PLAIN: Any = {"checks_lint": False, "checks_types": False}
 KILLS, BAR_MS, BAR_MB = 20, 50.0, 8.0
 VARIES = re.compile(r"\d+\.\d+ s|0x[0-9a-f]+")
 PROCESS = """

@@ -44,7 +44,7 @@ def scripted(sample: Sample) -> ScriptedModel:
 
 def run(out: Path, **more: Any) -> codenav.evals.Run:
     task = M3ToolEval(SMALL, any_commit=True)
-    options: Any = {"lint": False, "types": False, "limits": codenav.Limits(steps=4), **more}
+    options: Any = {"checks_lint": False, "checks_types": False, "limits": codenav.Limits(steps=4), **more}
     return codenav.evals.run(task, out=out, model=scripted, **{"ids": list(SCRIPTS), **options})
 
 

@@ -80,7 +80,7 @@ def test_errors_are_counted_apart_and_enter_no_figure(run: Path) -> None:
     assert [table[name] for name in ("attempts", "correct", "wrong", "failed", "limit", "error")] == [
         ["6"], ["3"], ["1"], ["0"], ["1"], ["1"],
     ]  # fmt: skip
-    assert "1 of 6 attempts ended as errors and count as not solved" in text
+    assert "1 of 6 attempts ended as errors and are not solved" in text
     assert "16.5 s" in text  # five of 1.5 s and the 9 s of the error, which were spent too
 
 

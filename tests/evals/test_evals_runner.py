@@ -31,7 +31,7 @@ from codenav.evals.recorded import RunRecord, outcome_of
 from codenav.evals.report import report
 from codenav.evals.runs import RESULTS, RunFolder
 
-PLAIN: Any = {"lint": False, "types": False}
+PLAIN: Any = {"checks_lint": False, "checks_types": False}
 SAMPLES = 5
 """Of a run that is cut in pieces."""
 VARIES = re.compile(r"\d\.\d+ s|0x\w+")
