@@ -135,3 +135,20 @@ _DECODED: Mapping[str, Callable[[Any], Any]] = {
     "timedelta": lambda data: datetime.timedelta(*data),
     "Decimal": decimal.Decimal,
 }
+
+
+def answer(space: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The answer to a request for the value of a name."""
+    if name not in space:
+        return {"op": "value", "missing": True, "why": ""}
+    try:
+        return {"op": "value", "value": encode(space[name])}
+    except Unfit as error:
+        return {"op": "value", "missing": False, "why": str(error)[:1000]}
+    except BaseException as error:
+        return {"op": "value", "missing": False, "why": f"it raises {type(error).__name__}"}
+
+
+def loaded(text: str) -> Any:
+    """The value that the host has written as JSON: see `codenav.sandboxes.commands`."""
+    return decode(json.loads(text))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import collections
 import contextlib
 import functools
-import gc
 import io
 import os
 import re
@@ -28,16 +26,17 @@ import guest_calls
 import guest_describe
 import guest_digest
 import guest_displays
-import guest_exchange
 import guest_filter
 import guest_fork
 import guest_hints
 import guest_linux
 import guest_loop
 import guest_outside
+import guest_plain
 import guest_runner
 import guest_seal
 from guest_frames import Message, encode, write_all
+from guest_step import Step
 
 _clock, _getrusage = time.monotonic, resource.getrusage
 """Bound here because user code may put something else in its place."""
@@ -106,7 +105,7 @@ class Worker:
         elif request["op"] == "digests":
             self._answer(reply, guest_digest.answer(self.space, request["first"]), b"")
         elif request["op"] == "value":
-            self._answer(reply, guest_exchange.answer(self.space, request["name"]), b"")
+            self._answer(reply, guest_plain.answer(self.space, request["name"]), b"")
         else:
             found = guest_describe.variables(self._main.__dict__)
             self._answer(reply, {"op": "variables", "items": found}, b"")
@@ -316,59 +315,6 @@ class Worker:
         os._exit(int(error is not None))
 
 
-class Step:
-    """The record of what one step of the user did."""
-
-    def __init__(self, number: int) -> None:
-        self._filename = f"<step {number}>"
-        self._binds: set[str] = set()
-        self._before: guest_describe.Before | None = None
-        self._pictures: list[guest_displays.Picture] = []
-        self._value: Message | None = None
-
-    def look(self, tree: ast.Module | str, space: dict[str, Any]) -> None:
-        """Note the names and their values before it runs."""
-        self._binds, mentions = guest_runner.names(tree) if isinstance(tree, ast.Module) else (set(), set())
-        self._before = guest_describe.Before(space, mentions)
-
-    def show(self, space: dict[str, Any]) -> None:
-        """Print and keep the value of its last expression, which is `_` from now on."""
-        value = space.pop(guest_runner.HIDDEN, None)
-        if value is None:
-            return
-        builtins._ = value  # type: ignore[attr-defined]
-        self._pictures += guest_displays.take_shown() + guest_displays.rich(value)
-        text = repr(value)
-        self._value = guest_exchange.described(value, text)
-        print(text)
-
-    def result(self, space: dict[str, Any], error: BaseException | None, display_bytes: int) -> tuple[Message, bytes]:
-        """The result of the step for the supervisor: message and blob."""
-        pictures = self._pictures + guest_displays.take_shown() + guest_displays.figures()
-        pictures = guest_displays.within(pictures, display_bytes)
-        space.pop(guest_runner.HIDDEN, None)
-        if guest_runner.STEP_VALUE in space:
-            value = space.pop(guest_runner.STEP_VALUE)
-            self._value = guest_exchange.described(value, repr(value))
-        changed = [] if self._before is None else self._before.changed(space, self._binds)
-        described = None if error is None else guest_runner.describe_error(error, self._filename)
-        memory = isinstance(error, MemoryError)
-        outcome = "ok" if error is None else "out_of_memory" if memory else "error"
-        if error is not None and memory:
-            # With them go the local variables, which the supervisor must not count.
-            error.__traceback__ = error.__context__ = error.__cause__ = None
-        error = self._before = None
-        if memory:
-            gc.collect()
-        return {
-            "outcome": outcome,
-            "changed": changed,
-            "error": described,
-            "value": self._value,
-            "displays": [[mime, len(data)] for mime, data in pictures],
-        }, b"".join(data for _, data in pictures)
-
-
 def _usage() -> tuple[float, float, int]:
     """The seconds that this process has run, those of them in the kernel, and its page faults."""
     used = _getrusage(resource.RUSAGE_SELF)
@@ -433,7 +379,7 @@ def _set_up_imports(config: Message) -> None:
     for name in [name for name in sys.modules if name.startswith("guest_")]:
         del sys.modules[name]
     host = guest_calls.module()
-    host.__dict__.update(display=guest_displays.display, loaded=guest_exchange.loaded)
+    host.__dict__.update(display=guest_displays.display, loaded=guest_plain.loaded)
     guest_runner.provide_module(host)
     sys.meta_path.insert(0, guest_displays.Hooks())
     _drop_flag()
