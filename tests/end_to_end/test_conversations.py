@@ -16,7 +16,7 @@ from command_line import ROOT, Ran, codenav, without_evidence
 from codenav.agents.models.scripted import read_script
 from codenav.core import schemas
 from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Search
-from codenav.sandboxes.conformance.witness import crowding
+from codenav.sandboxes.conformance.lab import crowding
 
 Run = Callable[..., Ran]
 
