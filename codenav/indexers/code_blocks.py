@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_branches import one_branch
-from codenav.indexers.code_draft import Calls, Draft, finish
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_lines import begins, mend
 from codenav.indexers.code_macros import broken, without_macros, without_plain_macros, without_ref
@@ -18,6 +16,7 @@ from codenav.indexers.code_text import Marks
 from codenav.indexers.code_tree import PARSE_SECONDS, NoParser, OutOfTime, damage, grammar, parse
 from codenav.indexers.code_walk import Walk
 from codenav.indexers.document_blocks import document_blocks
+from codenav.indexers.draft import Draft, calls_in, finish_code
 from codenav.indexers.open_brackets import Closed, closed_braces
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.rust_macros import Inside, elide, items_in_macros
@@ -105,10 +104,11 @@ def code_blocks(
         reason = CUT_LINES if len(kept) < len(drafts) else ""
         drafts = kept
     if closed is not None and data is closed.text:
-        drafts = [_as_written(draft, closed) for draft in drafts]
+        for draft in drafts:
+            draft.move(closed.written)
         called = [(closed.written(start), closed.written(end)) for start, end in called]
-    calls = Calls(called, source)
-    return numbered(finish(draft, source, place, rules, calls) for draft in drafts), reason
+    calls = calls_in(called, source)
+    return numbered(finish_code(draft, source, place, rules, calls) for draft in drafts), reason
 
 
 def _hide(drafts: list[Draft]) -> None:
@@ -126,13 +126,6 @@ def _closed(data: bytes, language: str) -> Closed[bytes] | None:
     if language == "ruby":
         return None
     return closed_braces(data, language, lambda line: begins(line.decode("utf-8", "replace"), language))
-
-
-def _as_written(draft: Draft, closed: Closed[bytes]) -> Draft:
-    """The draft with the offsets of the file."""
-    written = closed.written
-    elided = [replace(part, start=written(part.start), end=written(part.end)) for part in draft.elided]
-    return replace(draft, start=written(draft.start), end=written(draft.end), elided=elided)
 
 
 def _parsed(data: bytes, language: str, seconds: float) -> tuple[Node, bytes, Collection[int] | None]:

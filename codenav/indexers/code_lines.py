@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.code_draft import Draft
 from codenav.indexers.code_text import prototype
+from codenav.indexers.draft import Draft
 
 _LINE_CHARACTERS = 500
 """Longer lines are skipped."""

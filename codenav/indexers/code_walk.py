@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.code_draft import Draft, Elision, Run
 from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of
 from codenav.indexers.code_text import Mark, Marks, beginning, doc_text, is_licence, prototype, words_above
 from codenav.indexers.code_tree import ERROR, Grammar, Role
+from codenav.indexers.draft import Draft, Elision, Run
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import CodeBlock
-from codenav.indexers.draft import Calls, Draft, finish, number_rows
+from codenav.indexers.draft import Calls, finish_python, number_rows
 from codenav.indexers.open_brackets import Closed, closed_python, completed
 from codenav.indexers.place import Identity, Place
 from codenav.indexers.python_reader import Reader
@@ -51,14 +51,16 @@ def _blocks(text: str, place: Place, cython: Reading | None) -> list[CodeBlock]:
         reader = Reader(source, path=place.path, module=place.module, strict=False)
     drafts, calls = reader.drafts, reader.calls
     for repair in reversed(repairs):
-        calls = _as_written(drafts, calls, repair)
+        for draft in drafts:
+            draft.move(repair.written)
+        calls = Calls([repair.written(offset) for offset in calls.offsets], calls.names)
     if cython:
         cython.sign(drafts, reader.definitions)
         drafts += cython.declared
     drafts.sort(key=lambda draft: (draft.start, -draft.end))
     number_rows(drafts, text)
     seen: Counter[Identity] = Counter()
-    return [finish(draft, text, place, calls, seen) for draft in drafts]
+    return [finish_python(draft, text, place, calls, seen) for draft in drafts]
 
 
 def _without_tabs(source: str) -> Closed[str]:
@@ -68,11 +70,3 @@ def _without_tabs(source: str) -> Closed[str]:
         width = len(found.group().rpartition("\f")[2].expandtabs(8))
         missing.append((found.end(), " " * max(0, width - len(found.group()))))
     return completed(_TABS.sub(lambda found: " " * len(found.group()), source), missing)
-
-
-def _as_written(drafts: list[Draft], calls: Calls, repair: Closed[str]) -> Calls:
-    """Move the drafts to where they stand in the file; the calls, moved likewise."""
-    for draft in drafts:
-        draft.start, draft.end = repair.written(draft.start), repair.written(draft.end)
-        draft.elided = [(repair.written(start), repair.written(end)) for start, end in draft.elided]
-    return Calls([repair.written(start) for start in calls.starts], calls.names)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.draft import Calls, Draft
+from codenav.indexers.draft import Calls, Draft, Elision
 from codenav.indexers.python_scan import Scan, balance
 from codenav.indexers.python_text import one_line
 
@@ -166,7 +166,7 @@ class Reader:
         has_value = found[1] >= 0
         if scope is not None and has_value:
             value = end - len(self._masked[found[1] : end].lstrip(" "))
-            scope.draft.elided.append((value, end))
+            scope.draft.elided.append(Elision(value, end))
         return Draft(
             BlockKind.ASSIGNMENT,
             label.rpartition(".")[2] if label.replace(".", "").isidentifier() else label,
@@ -226,9 +226,9 @@ class Reader:
                 if parent is None:
                     place = bisect_right(conditional_starts, begin) - 1
                     if place >= 0 and begin < self._conditionals[place].end:
-                        self._conditionals[place].elided.append((colon, end))
+                        self._conditionals[place].elided.append(Elision(colon, end))
                 elif parent.is_class:
-                    parent.draft.elided.append((colon, end))
+                    parent.draft.elided.append(Elision(colon, end))
             if len(path) <= DEPTH:
                 self.drafts.append(draft)
             self.definitions[begin] = draft
@@ -259,9 +259,9 @@ class Reader:
         """Add the assignments in a class whose text is too long for the block of the class."""
         position = scope.body
         gaps = []
-        for begin, end in sorted(scope.draft.elided):
-            gaps.append((position, begin))
-            position = end
+        for part in sorted(scope.draft.elided, key=lambda part: part.start):
+            gaps.append((position, part.start))
+            position = part.end
         gaps.append((position, scope.draft.end))
         while gaps:
             begin, end = gaps.pop()

@@ -11,9 +11,10 @@ import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from inspect import cleandoc
 
 from codenav.indexers.draft import NAME_LENGTH, Calls
-from codenav.indexers.python_text import STRING, clean, expressions, literal_text
+from codenav.indexers.python_text import STRING, expressions, literal_text
 
 _TOKEN = re.compile(
     r"""\#[^\n]*+
@@ -84,7 +85,7 @@ class Scan:
         token = found.group()
         if token[0] in "#\\":
             return " " * len(token)
-        if self._strict and (found["open"] or found["half"]):
+        if found.lastgroup and self._strict:
             raise Irregular
         if "{" in token and "(" in token and _FORMATTED.search(found.string, max(found.start() - 3, 0), found.start()):
             self._formatted.append((found.start(), token))
@@ -215,7 +216,7 @@ class Scan:
                 return None
             texts.append(text)
             at = token.end()
-        return clean("".join(texts)), last
+        return cleandoc("".join(texts)), last
 
     def definitions(self) -> Iterator[tuple[int, int, int, bool, str]]:
         """Start, indentation, end of the name, True if a class, and name of each `def` and `class`."""

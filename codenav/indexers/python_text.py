@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from inspect import cleandoc
 
 STRING = "\x01"
 """The character that strings are filled with."""
@@ -68,25 +67,6 @@ def _unescape(found: re.Match[str]) -> str:
         return code
     # Half of a surrogate pair cannot be stored as text.
     return "\N{REPLACEMENT CHARACTER}" if number > 0x10FFFF or 0xD800 <= number < 0xE000 else chr(number)
-
-
-def clean(docstring: str) -> str:
-    """The same as `inspect.cleandoc`, in a third of the time if no line is just blanks."""
-    if "\n" not in docstring and "\t" not in docstring:
-        return docstring.lstrip(" ")
-    whole = docstring.rstrip(" \n").lstrip(" ")
-    if "\t" in docstring or " \n" in whole or whole[:1] in ("", "\n"):
-        return cleandoc(docstring)
-    margin = min(map(len, _MARGIN.findall(whole)), default=0)
-    blanks = docstring[len(docstring.rstrip(" \n")) :]
-    if blanks[:1] == " ":
-        return cleandoc(docstring)
-    if max(map(len, blanks.split("\n"))) > margin:
-        return cleandoc(docstring)
-    return whole.replace("\n" + " " * margin, "\n") if margin else whole
-
-
-_MARGIN = re.compile(r"\n( *)(?=[^ \n])")
 
 
 def dedent(source: str, indent: str) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import BlockKind
-from codenav.indexers.code_draft import Draft, Elision
 from codenav.indexers.code_languages import RUST
 from codenav.indexers.code_rules import text_of
 from codenav.indexers.code_text import Marks
 from codenav.indexers.code_tree import grammar, parse
 from codenav.indexers.code_walk import Walk
+from codenav.indexers.draft import Draft, Elision
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.code_blocks import CUT, CUT_LINES, LONG_LINE, MINIFIED, code_blocks
-from codenav.indexers.code_draft import LONG_VALUE
 from codenav.indexers.code_languages import LANGUAGE_RULES
 from codenav.indexers.code_tree import grammar
+from codenav.indexers.draft import LONG_VALUE
 from codenav.indexers.place import Place
 from codenav.indexers.read import Reading, Task, read
 from codenav.indexers.walk import Found, language_of
