@@ -83,14 +83,14 @@ def build(
             raise _nothing(source, run.skips)
         if first is not None:
             try:
-                index.apply(chain((first,), changes, run.told()), versions=source.versions, started=started)
+                index.apply(chain((first,), changes, run.all_skips()), versions=source.versions, started=started)
             except (IndexUnavailable, StorageFull):
                 # All that is in the index is still right if only times and inodes are new: a copy of the source, as in
                 # a container, that shares its index with others and may only read it.
                 if not run.only_states(changes):
                     raise
         elif set(run.skips) != set(run.earlier):
-            index.apply(run.told(), versions=source.versions, started=started)
+            index.apply(run.all_skips(), versions=source.versions, started=started)
     return BuildReport(
         files=len(index.files()),
         reused_files=run.reused,
@@ -156,7 +156,7 @@ class _Run:
             self.skips.append(self._reasons[path])
 
     def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
-        """The changes to apply to the index, made as the files are read. `told` completes them."""
+        """The changes to apply to the index, made as the files are read. `all_skips` completes them."""
         self._same_blocks = not self._gone
         for path in sorted(self._gone):
             yield FileRemoval(path)
@@ -193,7 +193,7 @@ class _Run:
         settled = state.mtime_ns < self._settled_ns and state.ctime_ns < self._ticked_ns
         return state if settled else replace(state, mtime_ns=UNSETTLED)
 
-    def told(self) -> Iterator[FileSkip]:
+    def all_skips(self) -> Iterator[FileSkip]:
         """The files that were left out or cut; complete only after `changes` has been consumed."""
         yield from self.skips
 

@@ -98,7 +98,7 @@ def spaced(text: str, limit: int = 200) -> str:
     return joined if len(joined) <= limit else joined[: limit - 2] + " …"
 
 
-def named(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "name") -> Reader:
+def definition_reader(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "name") -> Reader:
     """A reader for the usual definition, with its name in one field and its body in another."""
 
     def read(node: Node, data: bytes, item: bool) -> Found | None:
@@ -110,10 +110,10 @@ def named(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "
     return read
 
 
-FUNCTION = named(BlockKind.FUNCTION, "function")
-CLASS = named(BlockKind.CLASS, "class")
-TYPE = named(BlockKind.CLASS)
-ASSIGNMENT = named(BlockKind.ASSIGNMENT, body="value")
+FUNCTION = definition_reader(BlockKind.FUNCTION, "function")
+CLASS = definition_reader(BlockKind.CLASS, "class")
+TYPE = definition_reader(BlockKind.CLASS)
+ASSIGNMENT = definition_reader(BlockKind.ASSIGNMENT, body="value")
 
 
 def namespace(node: Node, data: bytes, item: bool) -> Found | None:

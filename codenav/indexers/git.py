@@ -68,14 +68,14 @@ def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Not
     cache = _Cache(repository)
     begun = time.time()
     known = cache.known()
-    if known and (max_age is None or cache.good_enough(known, begun - max_age)):
+    if known and (max_age is None or cache.is_fresh(known, begun - max_age)):
         return cache.use(known)
     if max_age is None:
         raise NotFound(f"{repository.spec} has not been fetched", hint=f"codenav index {repository.spec}")
     tell = notice or (lambda text: None)
     with locked(cache.folder, waiting=lambda: tell(f"another process fetches {repository.shown}: waiting for it")):
         known = cache.known()
-        if known and cache.good_enough(known, begun):
+        if known and cache.is_fresh(known, begun):
             return cache.use(known)
         try:
             known = cache.fetch()
@@ -112,7 +112,7 @@ class _Cache:
         known = self._states().get(self.repository.revision)
         return known if known and self._tree(known.commit).is_dir() else None
 
-    def good_enough(self, known: _Known, since: float) -> bool:
+    def is_fresh(self, known: _Known, since: float) -> bool:
         """True if the server need not be asked."""
         return bool(COMMIT.fullmatch(self.repository.revision)) or since <= known.asked <= time.time()
 
@@ -172,9 +172,9 @@ class _Cache:
                 return name, refs.get(f"{name}^{{}}", refs[name])
         if not revision:
             raise UsageError(f"{self.repository.shown} has no commit", hint="push one, or name a branch with @REV")
-        raise NotFound(f"{self.repository.shown} has no {revision!r}", hint=self._meant(git))
+        raise NotFound(f"{self.repository.shown} has no {revision!r}", hint=self._hint(git))
 
-    def _meant(self, git: Git) -> str:
+    def _hint(self, git: Git) -> str:
         revision = self.repository.revision
         if all(digit in "0123456789abcdef" for digit in revision) and len(revision) >= 7:
             return "a commit needs its full hash (40 digits): git rev-parse " + revision

@@ -41,7 +41,7 @@ def import_root(path: Path) -> Path:
     return root
 
 
-def modules_listed(package: Package) -> tuple[str, ...]:
+def modules_of(package: Package) -> tuple[str, ...]:
     """The dotted names of a package's modules, two levels deep, by its list of files and folders."""
     names: dict[str, None] = {}
     for member in package.members:

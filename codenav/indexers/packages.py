@@ -61,16 +61,16 @@ def find_package(name: str, interpreter: Interpreter) -> Package:
     for found in _installed(interpreter.paths):
         if normalise(found.metadata["Name"]) != normalise(wanted):
             continue
-        if version and _comparable(found.version) != _comparable(version):
+        if version and _normal_version(found.version) != _normal_version(version):
             raise NotFound(
                 f"{wanted} {version} is not installed in {interpreter.executable}, but {found.version} is",
                 hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
         return _package(found, interpreter)
-    raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_meant(wanted, interpreter))
+    raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_hint(wanted, interpreter))
 
 
-def _comparable(version: str) -> str:
+def _normal_version(version: str) -> str:
     """A normal form of a version: the same for `3.6`, `3.6.0` and `v3.6` (PEP 440, "Version matching")."""
     plain = version.strip().lower().removeprefix("v")
     release, _, rest = plain.partition("+")
@@ -98,7 +98,7 @@ _CLOSE = 0.75
 """Least ratio of `difflib`: two swapped letters in a name of eight give 0.88, `nope` for `openai` 0.6."""
 
 
-def _meant(wanted: str, interpreter: Interpreter) -> str:
+def _hint(wanted: str, interpreter: Interpreter) -> str:
     """A hint for a name that is not installed: the distribution of a module with that name, or similar names."""
     if wanted in sys.stdlib_module_names:
         return f"{wanted} is part of Python's standard library: name its folder or file instead"
@@ -129,7 +129,7 @@ def _package(found: Distribution, interpreter: Interpreter) -> Package:
     if root.is_file():
         # An egg that is a zip archive.
         root = unpacked(root)
-    listed = _listed(found)
+    listed = _record_files(found)
     if found.read_text("RECORD") is None:
         # Debian and `setup.py develop` leave no list, or that of the source archive.
         listed = tuple(tops_in(root, _top_names(found), name)) or listed
@@ -156,7 +156,7 @@ def _editable(package: Package, found: Distribution, interpreter: Interpreter) -
     )
 
 
-def _listed(found: Distribution) -> tuple[str, ...]:
+def _record_files(found: Distribution) -> tuple[str, ...]:
     """The files in the distribution's RECORD that are below its root and of a type that is indexed.
 
     Its metadata are among them if they hold its README, or if all else is compiled.

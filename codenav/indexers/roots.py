@@ -68,7 +68,7 @@ def import_roots(path: Path) -> Roots:
     used = tree.imports() if guessed - {first, path} else Counter()
     found = stated | {root for root in guessed - {first, path} if _is_root(root, first, tree, used)}
     others = tuple(sorted(root for root in found if not _is_aside(root.relative_to(path).parts)))
-    return _told(first, others, tree)
+    return _with_hidden(first, others, tree)
 
 
 class _Tree:
@@ -149,7 +149,7 @@ def _is_aside(parts: Iterable[str]) -> bool:
     return any(_ASIDE.fullmatch(part) for part in parts)
 
 
-def _told(first: Path, others: tuple[Path, ...], tree: _Tree) -> Roots:
+def _with_hidden(first: Path, others: tuple[Path, ...], tree: _Tree) -> Roots:
     """The roots, with what one of them hides of another."""
     homes: dict[str, Path] = {}
     hidden: list[str] = []

@@ -17,7 +17,7 @@ from codenav.core.errors import NotFound, UsageError
 from codenav.core.system.interpreter import Interpreter
 from codenav.indexers import index_groups as named
 from codenav.indexers import repository
-from codenav.indexers.modules import first_paragraph, is_name, modules_in, modules_listed, summary
+from codenav.indexers.modules import first_paragraph, is_name, modules_in, modules_of, summary
 from codenav.indexers.packages import Package, find_package, is_installed
 from codenav.indexers.roots import Roots, import_roots
 from codenav.indexers.tool_blocks import tool_files
@@ -170,7 +170,7 @@ def resolve(
         ) from error
     if taken:
         raise UsageError(f"{path} is neither a file nor a folder", hint=_KINDS)
-    raise NotFound(f"no such file or folder: {_shown(spec)}", hint=_meant(spec, path, interpreter))
+    raise NotFound(f"no such file or folder: {_shown(spec)}", hint=_hint(spec, path, interpreter))
 
 
 def lasting(source: Source) -> str:
@@ -229,7 +229,7 @@ def _from_package(spec: str, package: Package, interpreter: Interpreter) -> Sour
         versions={package.name: package.version},
         import_paths=package.import_paths,
         summary=package.summary,
-        modules=modules_listed(package),
+        modules=modules_of(package),
         members=package.members,
         imported=package.imported,
     )
@@ -334,7 +334,7 @@ _REMOTE = re.compile(r"(?:https?|ssh|git)://|git@[\w.-]+:|(?:[\w-]+\.)+(?:com|or
 """The beginning of a repository's address as people type it without `git:`."""
 
 
-def _meant(spec: str, path: Path, interpreter: Interpreter) -> str:
+def _hint(spec: str, path: Path, interpreter: Interpreter) -> str:
     if remote := _REMOTE.match(spec):
         scheme = "" if remote.group().endswith((":", "//")) else "https://"
         return f"for a repository: git:{scheme}{_shown(spec)}"

@@ -240,14 +240,6 @@ def test_two_builds_at_once_end_well(shapes: Path) -> None:
     assert sorted(document["reused_files"] for document in documents)[1:] == [102, 102], "only one has parsed"
 
 
-def test_a_rebuild_reads_files_that_look_unchanged(shapes: Path, codenav_home: Path) -> None:
-    codenav("index", shapes)
-    assert codenav("index", shapes, "--json").document["reused_files"] == 2
-    ran = codenav("index", shapes, "--rebuild", "--json")
-    assert (ran.code, ran.document["reused_files"], ran.document["files"]) == (0, 0, 2)
-    assert codenav("search", "name: area", "--on", shapes, "--json").document["total"] == 1
-
-
 # Builds that do not come to their end --------------------------------------------------------------------------
 
 
