@@ -20,20 +20,20 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from codenav.core.cancelling import current_scope
 from codenav.core.errors import Cancelled, Unavailable, UsageError
 from codenav.core.system.connection_faults import reason_of
+from codenav.core.system.repeats import BUSY, asked_seconds, pause_after
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
 
 LARGEST = 64 * 1024 * 1024
 """The most bytes of an answer: 32 vectors of 4,096 numbers are 3 MB."""
 
 TRIES = 3
-"""Requests for one answer where the service is busy or breaks off, with pauses of half a second and one between."""
+"""Requests for one answer where the service is busy or breaks off."""
 
 REST = 60.0
 """Seconds in which a service that gave no answer in time is not asked again: each search would wait as long."""
 
 _PIECE = 64 * 1024
 _SHOWN = 200
-_BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Refused(Exception):
@@ -113,8 +113,8 @@ class JsonService:
             status, headers, body = self._exchanged(path, data, deadline)
             if status < 300:
                 return self._decoded(body)
-            wait = _asked_wait(headers) or 0.5 * tried
-            if status in _BUSY and tried < TRIES and time.monotonic() + wait < deadline:
+            wait = pause_after(tried, asked_seconds(headers.get("Retry-After") or ""))
+            if status in BUSY and tried < TRIES and time.monotonic() + wait < deadline:
                 current_scope().sleep(wait)
                 continue
             told = self._masked(_words(body))
@@ -134,8 +134,9 @@ class JsonService:
             if not isinstance(got, BaseException):
                 return got
             broken = isinstance(got, (http.client.HTTPException, ConnectionResetError, BrokenPipeError))
-            if broken and tried < TRIES and time.monotonic() + 0.5 * tried < deadline:
-                current_scope().sleep(0.5 * tried)
+            wait = pause_after(tried)
+            if broken and tried < TRIES and time.monotonic() + wait < deadline:
+                current_scope().sleep(wait)
                 continue
             if isinstance(got, TimeoutError):
                 self._rests_until = time.monotonic() + REST
@@ -219,11 +220,6 @@ def _body(response: http.client.HTTPResponse, deadline: float) -> bytes:
         # `read1` tells nothing where the connection ends early.
         raise http.client.IncompleteRead(bytes(found))
     return bytes(found)
-
-
-def _asked_wait(headers: Mapping[str, str]) -> float | None:
-    value = headers.get("Retry-After") or ""
-    return min(float(value), 60.0) if re.fullmatch(r"\d{1,5}(\.\d+)?", value) else None
 
 
 def _words(body: bytes) -> str:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import queue
-import random
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 MOST_TRIES = 4
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 8.0
-"""Seconds before a repeat where the server names none."""
 
 Made = TypeVar("Made")
-
-
-def pause_after(tries: int, asked: float | None = None) -> float:
-    """The seconds before the next try: those that the server asks for, else more after each."""
-    if asked is not None:
-        return asked
-    return float(min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.8, 1.2))
 
 
 class Refused(Exception):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codenav.core.errors import CodeNavError
+from codenav.core.system.repeats import pause_after
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
-from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused, pause_after
+from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.transport import ANSWER_BYTES
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import email.utils
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,9 +16,10 @@ from codenav import __version__
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.options import ToolOptions
 from codenav.core.system.connection_faults import causes, reason_of
+from codenav.core.system.repeats import BUSY, asked_seconds, pause_after
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
 from codenav.tools.addresses import at_address, origin, public_address
-from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused, pause_after
+from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.request import Request
 
 ANSWER_BYTES = 8 << 20
@@ -29,7 +27,6 @@ ANSWER_BYTES = 8 << 20
 CONNECT_SECONDS = 10.0
 MOST_REDIRECTS = 5
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
-_AGAIN = frozenset((429, 500, 502, 503, 504))
 _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
@@ -89,8 +86,8 @@ class Http:
                     redirects += 1
                     request = _followed(request, answer, target, allowed, redirects, tries)
                     continue
-                pause = pause_after(tries, _seconds(answer.headers.get("retry-after", "")))
-                if not (idempotent and answer.status in _AGAIN and tries < MOST_TRIES and pause < flight.left):
+                pause = pause_after(tries, asked_seconds(answer.headers.get("retry-after", "")))
+                if not (idempotent and answer.status in BUSY and tries < MOST_TRIES and pause < flight.left):
                     return replace(answer, tries=tries)
             flight.sleep(pause)
 
@@ -206,20 +203,6 @@ class _Lost(Exception):
 def _doubt(sent: threading.Event, idempotent: bool) -> str:
     """Return what is to be said of a request that was sent, may have had an effect, and got no answer."""
     return "" if idempotent or not sent.is_set() else "; the request was sent, and may have been carried out"
-
-
-def _seconds(asked: str) -> float | None:
-    """Return the seconds that a `Retry-After` names; it may be a number or a date, or be missing."""
-    try:
-        return max(float(asked), 0.0)
-    except ValueError:
-        pass
-    try:
-        date = email.utils.parsedate_to_datetime(asked)
-    except (TypeError, ValueError):
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=datetime.UTC)
-    return max(date.timestamp() - time.time(), 0.0)
 
 
 def _redirect(request: Request, answer: Answer) -> str | None:
