@@ -11,7 +11,6 @@ from codenav.cli import completing
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import counted, joined, json_option, one_line, print_json, python_option, reading_options, say
 from codenav.core.errors import NotFound, StorageFull, UsageError
-from codenav.core.system.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from codenav.toolgraph.graph import ToolGraph
@@ -203,6 +202,7 @@ def _check_place(out: Path) -> None:
 
 
 def _draw(graph: ToolGraph, title: str, around: str, hops: int, most: int, out: Path, as_json: bool) -> None:
+    from codenav.core.system.atomic_files import write_whole
     from codenav.toolgraph.pictures import drawing
     from codenav.toolgraph.pictures.scene import scene_of
 

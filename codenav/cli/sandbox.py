@@ -11,7 +11,6 @@ import click
 
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import counted, json_option, print_json, say
-from codenav.cli.steps import Room, called
 from codenav.core.errors import CodeNavError, Unavailable
 from codenav.core.execution import ExecutionError, ToolCall
 
@@ -198,6 +197,8 @@ def _show_steps(name: str, tail: int | None, as_json: bool) -> None:
 
 
 def _show(step: dict[str, Any]) -> None:
+    from codenav.cli.steps import Room, called
+
     execution = step["execution"]
     say(f"{step['number']}. {step['at']}  {execution['outcome']}, {execution['seconds']:.2f} s")
     for line in step["code"].rstrip("\n").split("\n"):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codenav.cli.options import counted
-from codenav.core.actions import CodeObservation
 from codenav.core.system.terminal_text import flattened, neutral, shortened
 
 if TYPE_CHECKING:
@@ -226,6 +225,8 @@ def transcript(result: EpisodeResult, *, room: Room) -> str:
 
 
 def _transcript_lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
+    from codenav.core.actions import CodeObservation
+
     yield from _head_of(result, room)
     yield Line("")
     for step in result.steps:

@@ -181,14 +181,22 @@ Options = TypeVar("Options")
 
 
 def updated(base: Options, keywords: dict[str, Any]) -> Options:
-    """Options with the keywords of their class in place of values. These are removed; None leaves a value alone."""
+    """Options with the keywords of their class in place of values. These are removed; None leaves a value alone.
+
+    Raises:
+        UsageError: a number is out of range, or a text is no size.
+    """
     kind: Any = type(base)
     known, found = settings_of(kind), {}
     for name in keywords_of(kind):
         value = keywords.pop(name, None)
-        if value is not None:
-            one = known.get(name)
-            found[one.attribute if one else name] = one.keyword_value(value) if one else value
+        if value is not None and name not in known:
+            found[name] = value
+        elif value is not None:
+            one = known[name]
+            found[one.attribute] = one.keyword_value(value)
+            if one.kind in ("whole", "number") and not isinstance(value, str):
+                one.check(value)
     made: Options = replace(base, **found)  # type: ignore[type-var]
     return made
 

@@ -69,7 +69,7 @@ def opened(model: LocalModel, max_tokens: int, **options: Any) -> ChatModel:
 
 def keywords(asked: list[str | Path]) -> dict[str, Any]:
     """The arguments as keywords of `codenav.run`."""
-    return {"on": asked[2], "prompts": asked[4], "description": "Fields.", "lint": False, "types": False}
+    return {"on": asked[2], "prompts": asked[4], "description": "Fields.", "checks_lint": False, "checks_types": False}
 
 
 def last() -> dict[str, Any]:

@@ -227,7 +227,7 @@ def test_a_misspelled_keyword_is_named_with_a_near_one(library: Path, call: Call
 
 @pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
 def test_a_step_has_some_time(library: Path, seconds: float) -> None:
-    with pytest.raises(UsageError, match="a step of code in"):
+    with pytest.raises(UsageError, match="code_timeout must be above 0"):
         codenav.run("?", on=library, sandbox="process", code_timeout=seconds)
 
 

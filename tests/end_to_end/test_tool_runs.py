@@ -229,7 +229,7 @@ def test_codenav_is_killed_right_after_a_write(
 
 
 def rebuilt(shop: str, service: ToolService, backend: dict[str, str]) -> None:
-    options: dict[str, Any] = {"secrets": ["shop_key=SHOP_KEY"], "allow": "write", "snapshots": False}
+    options: dict[str, Any] = {"secret": ["shop_key=SHOP_KEY"], "allow": "write", "snapshots": False}
     with package.sandbox(on=shop, **options, **backend) as box:
         assert box.run(f"{FIND}\n{ORDER}").ok
         done = box.run("import os; os._exit(1)")
