@@ -10,7 +10,7 @@ from ordinary import LIBRARY, as_ordinary_user
 
 CASES = "P16,R2,R15"
 """Of those that depend on the user, or on who sets the limits; `codenav doctor --sandbox` runs all."""
-IN_DOCKER = "P16,S4"
+IN_DOCKER = "P16,S2"
 """Those of them that an engine leaves to us, and those in which it is handed folders of the user."""
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="all other tests run as an ordinary user")
