@@ -32,6 +32,11 @@ ALONE = {"cli", "docs", "end_to_end"}
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Group the tests for several processes (`make test`), so that servers start once or twice."""
+    for item in items:
+        # What bubblewrap shows, the contract shows of Docker.
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if parameters.get("backend") == "docker" and "test_the_contract_holds" not in item.name:
+            item.add_marker(pytest.mark.nightly)
     if not hasattr(config, "workerinput"):
         return
     groups = {item: _group(item) for item in items}

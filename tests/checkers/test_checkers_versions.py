@@ -99,6 +99,7 @@ def test_the_highest_that_is_allowed_is_the_one_of_the_tests(tmp_path: Path) -> 
     assert (answers["run"], answers["starts"]) == ("Daemon", 3)
 
 
+@pytest.mark.nightly
 def test_the_lowest_that_is_allowed(tmp_path: Path) -> None:
     lowest = ".".join(map(str, TRIED[0]))
     target = tmp_path / "mypy"
@@ -110,6 +111,7 @@ def test_the_lowest_that_is_allowed(tmp_path: Path) -> None:
     assert (answers["run"], answers["starts"]) == ("Daemon", 3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["anew", "renamed", "other arguments"])
 def test_where_the_daemon_is_another_one_the_verdicts_are_the_same(tmp_path: Path, kind: str) -> None:
     answers = played(tmp_path, kind=kind)

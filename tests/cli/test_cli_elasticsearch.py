@@ -96,6 +96,7 @@ def ask(url: str, password: str = "", body: Any = None) -> Any:
         return json.loads(answer.read())
 
 
+@pytest.mark.nightly
 def test_data_outlive_the_server_which_is_private(
     engine: Engine, port: int, codenav_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,9 +154,10 @@ def matches(expected: str, actual: str) -> bool:
 
 
 def servers(text: str) -> list[pytest.MarkDecorator]:
-    """The mark of the server that a text starts or asks."""
+    """The marks of the server that a text starts or asks. To start one takes minutes."""
     groups = {UP: "docker", PYTHON_IMAGE: "docker", ELASTICSEARCH: "elasticsearch"}
-    return [pytest.mark.xdist_group(group) for server, group in groups.items() if server in text][:1]
+    marks = [pytest.mark.xdist_group(group) for server, group in groups.items() if server in text][:1]
+    return [*marks, pytest.mark.nightly] if UP in text else marks
 
 
 def pages(language: str) -> dict[str, str]:
@@ -212,7 +213,7 @@ def run_block(code: str, place: Path, variables: Mapping[str, str]) -> None:
 
 
 @pytest.mark.real_model
-@pytest.mark.parametrize("name", STRANGERS)
+@pytest.mark.parametrize("name", [STRANGERS[0], pytest.param(STRANGERS[1], marks=pytest.mark.nightly)])
 def test_a_stranger_gets_what_a_page_shows(name: str, new_environment: Path, here: Path, served: Serve) -> None:
     type_in(served(pages("console")[name]), here, environment(new_environment))
     for block in blocks("python"):

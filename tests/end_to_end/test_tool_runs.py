@@ -187,6 +187,7 @@ def test_a_worker_that_is_killed_after_a_write(
     killed_after_a_write(order, chat_server, service, ["--sandbox", "bubblewrap"], codenav_home)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_in_docker(
     order: Run, chat_server: ChatServer, service: ToolService, docker: dict[str, str], codenav_home: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_state_that_is_rebuilt_gets_the_answers_from_before(shop: str, service
     rebuilt(shop, service, {"backend": "bubblewrap"})
 
 
+@pytest.mark.nightly
 def test_a_state_that_is_rebuilt_in_docker(shop: str, service: ToolService, docker: dict[str, str]) -> None:
     rebuilt(shop, service, docker)
 

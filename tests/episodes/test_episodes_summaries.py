@@ -18,7 +18,7 @@ def results(half: str) -> list[summaries.Result]:
     return summaries.run_all(summaries.cases(half))
 
 
-@pytest.mark.parametrize("half", summaries.HALVES)
+@pytest.mark.parametrize("half", [summaries.HALVES[0], pytest.param(summaries.HALVES[1], marks=pytest.mark.nightly)])
 def test_wrong_ones_do_not_pass_and_right_ones_do(half: str) -> None:
     cases = summaries.cases(half)
     assert [sum(bool(case.get("wrong")) == wrong for case in cases) for wrong in (True, False)] == [20, 20]

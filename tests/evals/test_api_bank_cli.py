@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from command_line import Ran, codenav
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "evals" / "api_bank"
@@ -64,6 +65,7 @@ def test_selfcheck_fails_where_earlier_calls_do(tmp_path: Path) -> None:
     assert "dialogue-010 (Translate-level-1-1.jsonl): Translate: needs the network" in ran.out
 
 
+@pytest.mark.nightly
 def test_prepare_without_a_network_says_so(tmp_path: Path) -> None:
     ran = bank("prepare", "--out", tmp_path / "out", env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)})
     assert ran.code == 4

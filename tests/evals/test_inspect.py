@@ -33,6 +33,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.nightly
 def test_the_scores_are_those_of_our_runner(outcome: dict[str, Any]) -> None:
     theirs = {
         (sample["id"], sample["epoch"]): sample["scores"]["codenav_scores"]["scores"]
@@ -44,6 +45,7 @@ def test_the_scores_are_those_of_our_runner(outcome: dict[str, Any]) -> None:
     assert not ours["10", 1]["summed_up"]
 
 
+@pytest.mark.nightly
 def test_the_table_is_the_mean_over_epochs(outcome: dict[str, Any]) -> None:
     table = outcome["same"]["table"]
     assert table["ours F1 ±"] == 0.0
@@ -51,6 +53,7 @@ def test_the_table_is_the_mean_over_epochs(outcome: dict[str, Any]) -> None:
         assert table[column] == pytest.approx(value), column
 
 
+@pytest.mark.nightly
 def test_steps_answers_and_tokens(outcome: dict[str, Any]) -> None:
     by_run = {(result["id"], result["epoch"]): result for result in outcome["results"]}
     for sample in outcome["same"]["samples"]:
@@ -67,6 +70,7 @@ def test_steps_answers_and_tokens(outcome: dict[str, Any]) -> None:
         assert "mnm/tool_api.py" in sample["prompt"]
 
 
+@pytest.mark.nightly
 def test_a_provider_that_is_down_is_an_error_that_counts_as_not_solved(outcome: dict[str, Any]) -> None:
     assert outcome["down"]["status"] == "success"
     first, second = outcome["down"]["samples"]
@@ -76,6 +80,7 @@ def test_a_provider_that_is_down_is_an_error_that_counts_as_not_solved(outcome: 
     assert outcome["down"]["table"]["correct"] == 50.0
 
 
+@pytest.mark.nightly
 def test_a_limit_of_inspect_ends_a_sample(outcome: dict[str, Any]) -> None:
     (sample,) = outcome["tokens"]["samples"]
     assert sample["limit"] == "token" and sample["error"] is None
@@ -85,6 +90,7 @@ def test_a_limit_of_inspect_ends_a_sample(outcome: dict[str, Any]) -> None:
     assert "token (Inspect)" in sample["result"]["reason"]
 
 
+@pytest.mark.nightly
 def test_a_sample_that_hangs_ends(outcome: dict[str, Any]) -> None:
     (sample,) = outcome["hanging"]["samples"]
     assert sample["limit"] == "time" and outcome["hanging"]["seconds"] < 60

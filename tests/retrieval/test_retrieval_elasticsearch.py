@@ -331,6 +331,7 @@ def test_both_stores_order_alike(elasticsearch: Server, tmp_path: Path) -> None:
     assert [f"{row.name}: {row.detail}" for row in rows if not row.ok] == []
 
 
+@pytest.mark.nightly
 def test_both_stores_forget_alike(elasticsearch: Server, tmp_path: Path) -> None:
     """Edits of the same file, edits after a rename, removals: deleted blocks count in both for equally long."""
     rng = random.Random(7)

@@ -12,6 +12,8 @@ from codenav.core.blocks import FileChange
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from retrieval.elastic import indexes, many, one, options, store_of
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:

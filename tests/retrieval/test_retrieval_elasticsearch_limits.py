@@ -32,6 +32,9 @@ def behind(
             yield between, store
 
 
+pytestmark = pytest.mark.nightly
+
+
 def refused_turns(turns: Callable[[int], bool], status: int) -> Refuse:
     """Refuse the requests of these numbers, from 0."""
     seen = iter(range(10**9))

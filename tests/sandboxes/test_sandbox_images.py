@@ -174,6 +174,7 @@ def test_requirements_come_from_a_folder_of_wheels(docker_engine, index, farm, t
     assert docker_engine.docker("ps", "--all", "--quiet", "--filter", "label=codenav.owner") == ""
 
 
+@pytest.mark.nightly
 def test_requirements_come_from_the_index_of_this_user_and_its_password_stays_out(docker_engine, indexed, farm, python):
     (farm / "requirements.txt").write_text("seeds<2  # the new ones do not grow\nplough\n")
     built = build(recipe(docker_engine, farm))
@@ -194,6 +195,7 @@ def test_requirements_come_from_the_index_of_this_user_and_its_password_stays_ou
     assert (whole.wait(), seen) == (0, True)
 
 
+@pytest.mark.nightly
 def test_a_package_is_installed_in_the_version_that_is_installed_here(docker_engine, indexed, tmp_path, python):
     info = tmp_path / "seeds-1.0.dist-info"
     info.mkdir()
@@ -231,6 +233,7 @@ def test_an_image_of_a_repository_serves_its_commit_however_that_is_named(docker
         package.sandbox("docker", on=[farm])
 
 
+@pytest.mark.nightly
 def test_a_base_with_a_pip_of_its_own_serves_with_that(docker_engine, indexed, farm):
     import pip
 
@@ -247,6 +250,7 @@ def test_a_base_with_a_pip_of_its_own_serves_with_that(docker_engine, indexed, f
     )
 
 
+@pytest.mark.nightly
 def test_what_pip_says_when_it_fails(docker_engine, indexed, farm):
     (farm / "requirements.txt").write_text("seeds==9.9\n")
     ran = codenav("sandbox", "build", "--on", farm, "--base", docker_engine.base_image())
@@ -263,6 +267,7 @@ def test_what_pip_says_when_it_fails(docker_engine, indexed, farm):
     assert docker_engine.docker("ps", "--all", "--quiet", "--filter", "label=codenav.owner") == ""
 
 
+@pytest.mark.nightly
 def test_debian_packages(docker_engine, index, tmp_path, farm):
     file, data = debian(tmp_path / "deb", "scarecrow", "1.2", "#!/bin/sh\necho boo\n")
     index.packages[file] = data
@@ -329,6 +334,7 @@ def test_a_base_that_will_not_do(docker_engine, farm, lines, said):
     assert "Try: --base python:3.12-slim" in ran.err
 
 
+@pytest.mark.nightly
 def test_two_builds_at_a_time_are_one(docker_engine, tmp_path, farm):
     (farm / "more.py").write_text("x = 1\n")
     arguments = ("sandbox", "build", "--on", farm, "--base", docker_engine.base_image(), "--json")
