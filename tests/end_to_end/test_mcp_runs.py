@@ -158,11 +158,12 @@ def test_a_server_that_wants_a_token_is_read_and_called_with_the_secret(
         bare, key = ("tools", "call", "hi", "--on", f"mcp:{server.url}"), ("--secret", "authorization=HI_TOKEN")
         assert (codenav(*bare).code, codenav(*bare, "--allow", "all", *key).out) == (4, "hi\n")
         codenav_home.joinpath("tools").rename(codenav_home / "tools-of-the-call")
-        for command in (("list", f"mcp:{server.url}"), ("show", "hi", "--on", f"mcp:{server.url}")):
+        for number, command in enumerate([("show",), ("show", "hi")]):
+            command = (*command, "--on", f"mcp:{server.url}")
             assert codenav("tools", *command).code == 4
             ran = codenav("tools", *command, *key)
             assert ran.code == 0 and "hi" in ran.out, ran.err
-            codenav_home.joinpath("tools").rename(codenav_home / f"tools-of-{command[0]}")
+            codenav_home.joinpath("tools").rename(codenav_home / f"tools-of-{number}")
         with package.index(f"mcp:{server.url}", secret=secrets) as index:
             assert [block.name for block in index.blocks()] == ["hi"]
         codenav_home.joinpath("tools").rename(codenav_home / "tools-of-the-index")
