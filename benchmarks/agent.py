@@ -5,7 +5,7 @@
     python benchmarks/agent.py --model NAME --base-url URL [--key KEY]        # a server that runs already
     python benchmarks/agent.py … --rows small --kinds one,joined --only treys --verbose
     python benchmarks/agent.py … --row no-search:profile=small,CODENAV_SOMETHING=off
-    python benchmarks/agent.py … --row mine:max-steps=3 --again               # asks again what was asked before
+    python benchmarks/agent.py … --row mine:max_steps=3 --again               # asks again what was asked before
     python benchmarks/agent.py --print                                        # the tables, and asks nothing
 
 40 requests of one call, 20 of some calls joined, 10 on files, 10 on the tools of a local service, and 20 on code that
@@ -15,7 +15,7 @@ right answer (`gold.json` shows them). Half of each kind is put away, drawn by t
 it, and only its totals are told.
 
 Each answer is a line of `benchmarks/results/agent/ROW.jsonl`: a run that was broken off goes on with the next request.
-A row that is named by `--row NAME:key=value,…` runs `codenav run --key=value …`, keys in capitals being environment
+A row that is named by `--row NAME:key=value,…` runs `codenav run --set key=value …`, keys in capitals being environment
 variables. Nothing is learned from one request to the next: records and tool graphs are removed, indexes stay.
 
 `solved`: the right answer and no other one. `none`: no answer. `unwarned`: wrong, and at least two of three tries
@@ -48,8 +48,8 @@ RESULTS = Path(__file__).parent / "results" / "agent"
 ROWS = {
     "alone": Row("alone"),
     "smolagents": Row("smolagents"),
-    "full": Row("full", ("--profile=full",)),
-    "small": Row("small", ("--profile=small",)),
+    "full": Row("full", ("--set=profile=full",)),
+    "small": Row("small", ("--set=profile=small",)),
 }
 KINDS = ("one", "joined", "files", "service", "unseen")
 

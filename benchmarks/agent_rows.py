@@ -69,7 +69,7 @@ class Row:
         """Read `NAME:key=value,…`: options of `codenav run`, or environment variables where the key is in capitals."""
         name, _, rest = text.partition(":")
         pairs = [pair.partition("=") for pair in rest.split(",") if pair]
-        options = [f"--{key}{equals}{value}" for key, equals, value in pairs if not key.isupper()]
+        options = [f"--set={key}{equals}{value}" for key, equals, value in pairs if not key.isupper()]
         return cls(name, tuple(options), {key: value for key, _, value in pairs if key.isupper()})
 
     @property

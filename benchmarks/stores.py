@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from corpus import Corpus, copy_corpus
 from measure import machine
@@ -24,7 +25,6 @@ from queries import FETCHED, sample
 
 import codenav
 from codenav.core.blocks import SearchResult
-from codenav.core.options import StoreKeywords
 from codenav.core.protocols import Index
 
 ROUNDING = 5e-7
@@ -114,7 +114,7 @@ def main() -> None:
 
         @contextmanager
         def both() -> Iterator[tuple[Index, Index]]:
-            remote: StoreKeywords = {"store": "elasticsearch", "elasticsearch_url": given.elasticsearch_url}
+            remote: dict[str, Any] = {"store": "elasticsearch", "elasticsearch_url": given.elasticsearch_url}
             with codenav.index(corpus.root, store="embedded") as one, codenav.index(corpus.root, **remote) as other:
                 yield one, other
 

@@ -25,11 +25,11 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import yaml
-from codenav.tools.broker.faults import Refused
 from tool_bodies import read_body
 from tool_draws import arguments_of, drawn, plain_type, prepared, repaired
 
 from codenav.tools.broker.arguments import ArgumentChecker
+from codenav.tools.broker.flights import Refused
 from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.layout import laid_out
 from codenav.tools.model import Operation, ToolSpec

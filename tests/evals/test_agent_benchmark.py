@@ -92,7 +92,7 @@ def test_fewer_than_two_of_three_tries_are_a_warning() -> None:
 
 
 def test_a_row_is_options_and_variables() -> None:
-    row = Row.parse("bare:profile=small,max-steps=3,no-rerank,CODENAV_X=off")
+    row = Row.parse("bare:profile=small,max_steps=3,rerank=no,CODENAV_X=off")
 
-    assert row.options == ("--profile=small", "--max-steps=3", "--no-rerank")
+    assert row.options == ("--set=profile=small", "--set=max_steps=3", "--set=rerank=no")
     assert row.variables == {"CODENAV_X": "off"}
