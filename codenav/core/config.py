@@ -63,10 +63,10 @@ class Config:
         """Return options of a sandbox with the configured values where they have none.
 
         What only Docker takes is left as it is: whether the configured values apply depends on the backend that `auto`
-        chooses (`SandboxFactory.of`).
+        chooses (`SandboxFactory.of`). A value of `set_value` is given like an option.
         """
         whole = filled(options, self.sandbox)
-        own = {name: getattr(options, name) for name in DOCKER_ONLY}
+        own = {name: getattr(options, name) or _given.get(name, "") for name in DOCKER_ONLY}
         return replace(whole, **own, resources=options.resources or self.resources)
 
 

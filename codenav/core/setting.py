@@ -99,13 +99,14 @@ class Setting:
         Raises:
             UsageError: it has another type, or is out of range.
         """
+        name = where if where == self.option else f"{self.key} in {where}"
         try:
             found = self._converted(value)
         except (TypeError, ValueError, KeyError, AttributeError):
-            raise UsageError(f"{self.key} in {where} is not {_KINDS[self.kind]}: {value!r}", hint=self._hint) from None
+            raise UsageError(f"{name} is not {_KINDS[self.kind]}: {value!r}", hint=self._hint) from None
         if found == "" and self.usual is None:
             return None
-        self.check(found, f"{self.key} in {where}", value)
+        self.check(found, name, value)
         return found
 
     def check(self, value: Any, name: str = "", shown: Any = None) -> None:

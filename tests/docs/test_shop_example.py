@@ -38,7 +38,7 @@ def lines(start: str) -> list[str]:
 
 
 def test_its_commands_work(shop: str) -> None:
-    listed = codenav(*lines("tools list"))
+    listed = codenav(*lines("tools show"))
     assert listed.code == 0 and "shop.create_order" in listed.out and "shop_key (header X-Key)" in listed.out, listed
     called = codenav(*lines("tools call"), "--server", shop)
     assert called.code == 0 and [one["name"] for one in called.document] == ["Blue mug", "Red mug"], called

@@ -168,7 +168,7 @@ def test_an_image_from_the_configuration_stands_in(host, library, monkeypatch):
         (("--sandbox", "bubblewrap", "--mount", "/no/such/folder:rw"), "no such folder"),
         (("--sandbox", "bubblewrap", "--memory", "much"), "is not a size"),
         (("--sandbox", "bubblewrap", "--memory", "1m"), "too low for Python"),
-        (("--sandbox", "bubblewrap", "--cpus", "0"), "processors"),
+        (("--sandbox", "bubblewrap", "--cpus", "0"), "--cpus must be above 0: 0"),
         (("--sandbox", "bubblewrap", "--set", "runtime=runsc"), "takes no runtime"),
         (("--sandbox", "bubblewrap", "--set", "gpus=all"), "takes no gpus"),
     ],
