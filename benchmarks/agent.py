@@ -60,9 +60,9 @@ def digest(request: Request) -> str:
 
 
 def warned(agreement: str) -> bool:
-    """True if fewer than two of three tries gave the answer: `1 of 3`."""
+    """True if fewer than two of three tries gave the answer, or there was one only: codenav says "check it"."""
     same, _, tries = agreement.partition(" of ")
-    return same.isdigit() and tries.isdigit() and 3 * int(same) < 2 * int(tries)
+    return same.isdigit() and tries.isdigit() and (int(same) < 2 or 3 * int(same) < 2 * int(tries))
 
 
 def known(row: str) -> dict[str, dict[str, Any]]:

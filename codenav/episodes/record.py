@@ -93,7 +93,7 @@ class EpisodeResult(Document):
 
     @property
     def agreement_told(self) -> str:
-        """The line on how many scripts gave the answer; empty if there was one only."""
+        """The line on how many scripts gave the answer; empty where nothing is known of that."""
         if not self.agreement or not self.answer:
             return ""
         return f"agreement: {self.agreement}" + (": check it" if self.agreement.startswith("1 ") else "")

@@ -139,7 +139,7 @@ class SmallAgent:
         value = printed_value(_outputs(steps))
         if value:
             return Done(
-                value, "The turns are used up: the last printed value is the answer.", agreement=_agreement(steps)
+                value, "The turns are used up: the last printed value is the answer.", agreement=self._agreement(steps)
             )
         return Done("FAILED: the model found no code that works")
 
@@ -206,7 +206,13 @@ class SmallAgent:
     def _answered(self, move: Move, steps: Sequence[Step]) -> Done:
         outputs = _outputs(steps)
         said = move.text if stands_in(move.text, "\n".join(outputs), self._request) else ""
-        return Done(said or printed_value(outputs) or move.text, agreement=_agreement(steps))
+        return Done(said or printed_value(outputs) or move.text, agreement=self._agreement(steps))
+
+    def _agreement(self, steps: Sequence[Step]) -> str:
+        """That of the last step that printed something; `1 of 1` where no other script stood beside it."""
+        seen = (step.observation for step in reversed(steps) if isinstance(step.observation, CodeObservation))
+        told = next((one.agreement for one in seen if one.ok and one.execution.stdout.strip()), "")
+        return told or ("1 of 1" if self._drafts > 1 else "")
 
     def _pages(self, steps: Sequence[Step]) -> int:
         """The pages of the host's own search that were shown."""
@@ -268,12 +274,6 @@ def _outputs(steps: Sequence[Step]) -> list[str]:
     """What the steps that ended well have printed."""
     ran = (step.observation.execution for step in steps if isinstance(step.observation, CodeObservation))
     return [one.stdout for one in ran if one.ok]
-
-
-def _agreement(steps: Sequence[Step]) -> str:
-    """That of the last step that printed something."""
-    seen = (step.observation for step in reversed(steps) if isinstance(step.observation, CodeObservation))
-    return next((one.agreement for one in seen if one.ok and one.execution.stdout.strip()), "")
 
 
 def _bounded(text: str, most: int) -> str:
