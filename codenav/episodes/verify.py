@@ -189,10 +189,7 @@ class _Replays:
 
     def of_script(self, script: str, left: Left) -> Results:
         """The results of the script. Raises _Failed, Cancelled."""
-        if self._began is not None:
-            # A clock that shows seconds is to show another one.
-            pause = max(0.0, self._began + CLOCK_SECONDS - time.monotonic())
-            current_scope().sleep(min(pause, self.deadline.left))
+        self._wait_for_the_clock()
         self._began = time.monotonic()
         with self._sandbox() as sandbox:
             execution = sandbox.run(script, timeout=min(self._timeout, max(self.deadline.left, 0.1)))
@@ -204,9 +201,16 @@ class _Replays:
                 raise _Failed(Verdict(False, why, outcome=NOT_COMPARED))
             return self._results(sandbox, printed(script, execution.stdout), left)
 
+    def _wait_for_the_clock(self) -> None:
+        """Wait until a clock that shows seconds shows another one than in the session, and in the script's last run."""
+        if self._began is not None:
+            pause = max(0.0, self._began + CLOCK_SECONDS - time.monotonic())
+            current_scope().sleep(min(pause, self.deadline.left))
+
     def of_steps(self, left: Left) -> Results | None:
         """The results of the episode's own steps, run again one by one; None if a step ends in another way."""
         outputs = []
+        self._wait_for_the_clock()
         with self._sandbox() as sandbox:
             for ran in left.ran:
                 if ran.execution.outcome not in (Outcome.OK, Outcome.ERROR):
