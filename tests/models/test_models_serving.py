@@ -232,6 +232,7 @@ def test_a_folder_of_somebody_else_is_not_used(codenav_home: Path) -> None:
         LocalModel(f"gguf:{weights()}")
 
 
+@pytest.mark.nightly
 def test_the_doctor_probes_a_local_model() -> None:
     rows = {
         row["name"]: row

@@ -351,6 +351,7 @@ def test_a_closed_index_says_so(elasticsearch: Server) -> None:
             index.search("old")
 
 
+@pytest.mark.nightly
 def test_the_cluster_goes_away_in_a_build_and_comes_back(secured: Server) -> None:
     with store_of(secured, **ca(secured), patience=0.5) as store:
         index = store.open("away", source="s")
