@@ -37,15 +37,9 @@ def test_consent_is_asked_for_where_no_bar_covers_it_and_is_enough(
         "<action><type>done</type><content>6</content></action>"
     )
     request = [
-        "run",
-        "How many letters has 'banana'?",
-        "--on",
-        farm,
-        "--set",
-        "checks.types=no",
-        "--model",
+        "run", "How many letters has 'banana'?", "--on", farm, "--set=checks.types=no", "--model",
         f"scripted:{script}",
-    ]
+    ]  # fmt: skip
     code, shown = on_terminal(*request, answers={CONSENT: "y\n"}, env=no_bubblewrap)
     assert (code, shown.count(CONSENT)) == (0, 1), shown
     lines = [line.partition(" (compared")[0] for line in screen(shown)]

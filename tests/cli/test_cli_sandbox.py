@@ -78,16 +78,7 @@ def test_start_says_what_runs_as_a_document_too(tmp_path):
 def test_a_code_base_settings_and_limits_reach_the_sandbox(tmp_path):
     (tmp_path / "shapes.py").write_text("def area(a, b):\n    return a * b\n")
     (tmp_path / "live").mkdir()
-    arguments = [
-        "--on",
-        tmp_path / "shapes.py",
-        "--env",
-        "STRIPE_KEY",
-        "--mount",
-        tmp_path / "live",
-        "--set",
-        "pids=50",
-    ]
+    arguments = ["--on", tmp_path / "shapes.py", "--env", "STRIPE_KEY", "--mount", tmp_path / "live", "--set=pids=50"]
     env = {"STRIPE_KEY": "sk-very-secret-1"}
     ran = codenav("sandbox", "start", "--sandbox", "bubblewrap", *arguments, "--code-timeout", "1", env=env)
     assert ran.code == 0, ran.err

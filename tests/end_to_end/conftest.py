@@ -59,14 +59,7 @@ def run(chat_server: ChatServer) -> Run:
     """`codenav run` against the chat server; mypy, which takes two seconds of each, only where `types` asks for it."""
 
     def command(*arguments: str | Path, types: bool = False, **options: object) -> Ran:
-        checks = (
-            ()
-            if types
-            else (
-                "--set",
-                "checks.types=no",
-            )
-        )
+        checks = () if types else ("--set=checks.types=no",)
         return codenav("run", *arguments, *checks, "--model", "test-model", "--base-url", chat_server.url, **options)  # type: ignore[arg-type]
 
     return command

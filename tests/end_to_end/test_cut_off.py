@@ -75,18 +75,9 @@ def test_before_a_word_came_the_request_counts(run: Run, chat_server: ChatServer
 def test_by_an_interrupt(chat_server: ChatServer, library: Path, number: int) -> None:
     chat_server.script = [Begun(WRITTEN, REASONED)]
     process = start(
-        "run",
-        "Area?",
-        "--on",
-        library,
-        "--verbose",
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
+        "run", "Area?", "--on", library, "--verbose", "--set=checks.types=no", "--model", "m", "--base-url",
         chat_server.url,
-    )
+    )  # fmt: skip
     assert process.stderr is not None
     seen = ""
     while "width = 20" not in seen:
@@ -128,9 +119,8 @@ class TestWhatIsSeen:
     def test_a_long_name_leaves_the_line_in_one_row(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "m" * 100,
-            "--base-url", chat_server.url, "--max-steps", "1",
-            until="tokens", then=chat_server.released.set,
+            "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "m" * 100, "--base-url",
+            chat_server.url, "--max-steps", "1", until="tokens", then=chat_server.released.set,
         )  # fmt: skip
         drawn = re.findall(r"\x1b\[K(… waiting for m+…[^\r\x1b]*tokens)", shown)
         assert drawn and all(len(line) < 80 for line in drawn), shown
@@ -138,9 +128,8 @@ class TestWhatIsSeen:
     def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200), Done("600")]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "gpt-5",
-            "--base-url", chat_server.url,
-            until="tokens", then=chat_server.released.set,
+            "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "gpt-5", "--base-url",
+            chat_server.url, until="tokens", then=chat_server.released.set,
         )  # fmt: skip
         assert re.search(r"… waiting for gpt-5  \d+ s, [1-9]\d* tokens", shown), shown
         left = screen(shown)
@@ -151,8 +140,8 @@ class TestWhatIsSeen:
     def test_nothing_moves_any_more_after_an_interrupt(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Begun("word " * 200)]
         code, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--set", "checks.types=no", "--model", "gpt-5",
-            "--base-url", chat_server.url, until="tokens",
+            "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "gpt-5", "--base-url",
+            chat_server.url, until="tokens",
         )  # fmt: skip
         assert code == 130
         assert "waiting for" not in shown[shown.index("0 steps") :], shown
@@ -175,9 +164,8 @@ class TestWhatIsSeen:
     ) -> None:
         chat_server.script = [Begun("I \x1b[31mthink so"), Done("600")]
         _, shown = on_a_terminal(
-            "run", "Area?", "--on", library, "--verbose", "--set", "checks.types=no", "--model", "gpt-5",
-            "--base-url", chat_server.url,
-            until="so", then=chat_server.released.set,
+            "run", "Area?", "--on", library, "--verbose", "--set=checks.types=no", "--model", "gpt-5", "--base-url",
+            chat_server.url, until="so", then=chat_server.released.set,
         )  # fmt: skip
         assert r"I \x1b[31mthink so" in shown
 
@@ -216,14 +204,7 @@ class TestAServerWithoutAModel:
     def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Done("600")]
         ran = codenav(
-            "run",
-            "Area?",
-            "--on",
-            library,
-            "--set",
-            "checks.types=no",
-            "--model",
-            "m",
+            "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "m",
             env={"OPENAI_BASE_URL": chat_server.url},
-        )
+        )  # fmt: skip
         assert (ran.code, ran.out) == (0, "600\n"), ran.err

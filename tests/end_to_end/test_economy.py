@@ -143,18 +143,9 @@ def test_code_that_goes_well_after_failures_is_shown_whole(run: Run, chat_server
 def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began')\ntime.sleep(1000)")]
     run = [
-        "run",
-        "Do it.",
-        "--verbose",
-        "--on",
-        library,
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
+        "run", "Do it.", "--verbose", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url",
         chat_server.url,
-    ]
+    ]  # fmt: skip
     process = start(*run)
     assert process.stderr is not None
     next(line for line in process.stderr if "time.sleep(1000)" in line)

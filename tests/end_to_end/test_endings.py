@@ -153,19 +153,9 @@ def test_nothing_listens_at_the_base_url(library: Path) -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     ran = codenav(
-        "run",
-        "Do it.",
-        "--on",
-        library,
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
-        url,
-        "--max-seconds",
+        "run", "Do it.", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url", url, "--max-seconds",
         "20",
-    )
+    )  # fmt: skip
     expect_one_clear_line(ran, 4, url)
     assert status_of_last() == "error"
 
@@ -213,7 +203,7 @@ def first_line_with(process: Command, text: str) -> None:
 def test_an_interrupt_while_the_model_thinks(chat_server: ChatServer, library: Path, number: int) -> None:
     chat_server.script = [Code("x = 1"), Hang()]
     process = start(
-        "run", "Do it.", "--on", library, "--set", "checks.types=no", "--model", "m", "--base-url", chat_server.url
+        "run", "Do it.", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url", chat_server.url
     )
     # The first request is for the size of the model.
     chat_server.wait_for(3)
@@ -227,18 +217,9 @@ def test_an_interrupt_while_the_model_thinks(chat_server: ChatServer, library: P
 def test_an_interrupt_while_code_runs(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\nprint('began', flush=True)\ntime.sleep(1000)")]
     process = start(
-        "run",
-        "Do it.",
-        "--verbose",
-        "--on",
-        library,
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
+        "run", "Do it.", "--verbose", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url",
         chat_server.url,
-    )
+    )  # fmt: skip
     first_line_with(process, "time.sleep(1000)")
     ran = interrupted(process)
     assert ran.code == 130, ran.err
@@ -255,18 +236,9 @@ def test_an_interrupt_while_the_summary_is_replayed_keeps_the_answer(chat_server
 
     chat_server.script = [Code("import time\nfirst = time.monotonic()"), slowly, Done("the answer")]
     process = start(
-        "run",
-        "Do it.",
-        "--verbose",
-        "--on",
-        library,
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
+        "run", "Do it.", "--verbose", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url",
         chat_server.url,
-    )
+    )  # fmt: skip
     first_line_with(process, "replaying the steps")
     ran = interrupted(process)
     assert ran.code == 130, ran.err
@@ -293,18 +265,9 @@ def test_an_interrupt_while_indexing_leaves_no_half_index(tmp_path: Path, codena
 def test_a_killed_run_leaves_a_readable_record_and_no_process(chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [Code("x = 1"), Code("import time\ntime.sleep(1000)")]
     process = start(
-        "run",
-        "Do it.",
-        "--verbose",
-        "--on",
-        library,
-        "--set",
-        "checks.types=no",
-        "--model",
-        "m",
-        "--base-url",
+        "run", "Do it.", "--verbose", "--on", library, "--set=checks.types=no", "--model", "m", "--base-url",
         chat_server.url,
-    )
+    )  # fmt: skip
     first_line_with(process, "time.sleep(1000)")
     assert status_of_last() == "running"
     ran = interrupted(process, signal.SIGKILL)

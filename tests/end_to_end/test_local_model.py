@@ -44,18 +44,9 @@ def asked(library: Path, tmp_path: Path) -> list[str | Path]:
     for name, text in PROMPTS.items():
         (folder / f"{name}.md").write_text(text)
     return [
-        STORY,
-        "--on",
-        library,
-        "--prompts",
-        folder,
-        "--description",
-        "Fields.",
-        "--set",
-        "checks.lint=no",
-        "--set",
-        "checks.types=no",
-    ]
+        STORY, "--on", library, "--prompts", folder, "--description", "Fields.", "--set=checks.lint=no",
+        "--set=checks.types=no",
+    ]  # fmt: skip
 
 
 def at(model: LocalModel) -> list[str]:

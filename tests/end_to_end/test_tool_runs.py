@@ -32,7 +32,7 @@ ORDER = "order = create_order(customer=7, lines=[{'product': mugs[0]['id'], 'qua
 LIST = "mine = list_orders(customer=7)\nprint(len(mine), mine[-1]['total'])"
 SCRIPT = f"{FIND}\n{ORDER}\n{LIST}\n"
 NO_CHECKS = CheckOptions(lint=False, types=False)
-UNCHECKED = ("--set", "checks.types=no", "--set", "checks.lint=no")
+UNCHECKED = ("--set=checks.types=no", "--set=checks.lint=no")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def order(run: Run, shop: str) -> Run:
 
     def command(*more: str) -> Ran:
         key = ("--secret", "shop_key=SHOP_KEY")
-        return run(REQUEST, "--on", shop, *key, "--allow", "write", "--set", "checks.lint=no", *more)
+        return run(REQUEST, "--on", shop, *key, "--allow", "write", "--set=checks.lint=no", *more)
 
     return command
 
@@ -248,7 +248,7 @@ def test_without_a_gate_that_allows_it_nothing_is_written(
     run: Run, chat_server: ChatServer, shop: str, service: ToolService
 ) -> None:
     chat_server.script = [Code(f"{FIND}\n{ORDER}"), Done("FAILED: it may only read")]
-    ran = run(REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--set", "checks.lint=no")
+    ran = run(REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--set=checks.lint=no")
     assert ran.code == 1
     record = last()
     assert calls(record) == [("shop.list_products", "ok", 200), ("shop.create_order", "refused", None)]
@@ -330,17 +330,9 @@ def test_cancelling_a_step_ends_its_call(trouble: str, service: ToolService) -> 
 def test_ctrl_c_ends_a_call_and_the_record_has_it(chat_server: ChatServer, trouble: str, service: ToolService) -> None:
     chat_server.script = [Code("from tools.trouble import slow_write\nslow_write(seconds=30)")]
     arguments = (
-        "--allow",
-        "write",
-        "--set",
-        "checks.types=no",
-        "--set",
-        "checks.lint=no",
-        "--model",
-        "m",
-        "--base-url",
+        "--allow", "write", "--set=checks.types=no", "--set=checks.lint=no", "--model", "m", "--base-url",
         chat_server.url,
-    )
+    )  # fmt: skip
     with start("run", "Wait.", "--on", trouble, *arguments) as process:
         until = time.monotonic() + 60
         while not service.writes:
@@ -414,7 +406,7 @@ def test_a_question_that_is_interrupted_ends_the_run(shop: str, service: ToolSer
         (("--secret", "shop_key=NOT_SET"), 4, "the variable NOT_SET is not set"),
         (("--server", "localhost:8000"), 2, "the server is no address: 'localhost:8000'"),
         (("--allow", "delete"), 2, "'delete' is not one of"),
-        (("--set", "answer_characters=3"), 2, "answer_characters in --set must be"),
+        (("--set=answer_characters=3",), 2, "answer_characters in --set must be"),
     ],
 )
 def test_options_that_are_wrong(shop: str, tmp_path: Path, options: tuple[str, ...], code: int, told: str) -> None:
@@ -429,7 +421,7 @@ def test_configuration_and_answer_length(run: Run, chat_server: ChatServer, shop
     codenav_home.mkdir(exist_ok=True)
     (codenav_home / "config.toml").write_text('allow = "write"\nanswer_characters = 90\n')
     chat_server.script = [Code("from tools.shop import list_products\nfound = list_products()"), Done("4")]
-    assert run("How many products?", "--on", shop, "--set", "checks.lint=no").code == 0
+    assert run("How many products?", "--on", shop, "--set=checks.lint=no").code == 0
     record = last()
     (call,) = record["steps"][0]["observation"]["calls"]
     assert len(call["shown"]) <= 90 and len(call["answer"]) == 4
@@ -444,7 +436,7 @@ def test_a_session_without_tools_says_nothing_of_them(
 ) -> None:
     monkeypatch.setenv("SHOP_KEY", KEY)
     chat_server.script = [Code("1 + 1"), Done("2")]
-    ran = run("One and one?", "--on", library, "--secret", "shop_key=SHOP_KEY", "--set", "checks.lint=no")
+    ran = run("One and one?", "--on", library, "--secret", "shop_key=SHOP_KEY", "--set=checks.lint=no")
     assert ran.code == 0 and "no source here has tools" in ran.err
     record = last()
     assert "ToolError" not in record["prompt"] and "A function of `tools`" not in record["prompt"]

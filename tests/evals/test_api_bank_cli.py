@@ -32,15 +32,9 @@ def one_line(ran: Ran) -> str:
 def test_a_run_and_its_results(tmp_path: Path) -> None:
     (tmp_path / "ada.actions").write_text(SCRIPT)
     options = (
-        "--model",
-        f"scripted:{tmp_path / 'ada.actions'}",
-        "--ids",
-        "dialogue-003",
-        "--set",
-        "checks.lint=no",
-        "--set",
-        "checks.types=no",
-    )
+        "--model", f"scripted:{tmp_path / 'ada.actions'}", "--ids", "dialogue-003", "--set=checks.lint=no",
+        "--set=checks.types=no",
+    )  # fmt: skip
     ran = bank("run", *options, "--out", tmp_path / "run")
     assert ran.code == 0, ran.err
     assert "f1 100.0" in ran.out and "accepted 100.0" in ran.out
