@@ -142,6 +142,13 @@ CASES = (
         Refused(("EPERM",), "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"),
         _processors,
     ]),
+    Case("P12", "there is no terminal", [
+        Refused(("ENXIO", "EIO", "ENOENT"), "os.open('/dev/tty', os.O_RDWR)"),
+        Refused(("ENXIO", "EIO", "ENOENT", "EACCES", "EPERM"), "os.open('/dev/console', os.O_RDWR)"),
+        Refused(("ENOTTY", "EIO", "EPERM", "EINVAL"), *(f"fcntl.ioctl({number}, 0x5412, b'x')" for number in range(3)),
+                setup="import fcntl"),
+        Step("import os\n[os.isatty(number) for number in range(3)]", prints="[False, False, False]"),
+    ]),
     Case("P13", "namespaces, mounts and the kernel's tools are refused", [
         Step(LIBC),
         system_calls(SYSCALLS, ("EPERM", "ENOSYS", "EACCES")),
