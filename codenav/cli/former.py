@@ -50,6 +50,8 @@ def refuse_option(error: click.NoSuchOption) -> str:
     from codenav.core.config import SETTINGS
 
     name = error.option_name
+    if name == "--on" and error.ctx and any(one.name == "sources" for one in error.ctx.command.params):
+        return f"--on is not written here: {error.ctx.command_path} SOURCE"
     now = OPTIONS.get(name, "")
     for one in SETTINGS.values():
         if one.option == name and one.configured and not now:

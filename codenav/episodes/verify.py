@@ -30,7 +30,7 @@ COMPARING_SECONDS = 30.0
 MOST_REPEATS = 3
 """Further replays. A value of two kinds (heads or tails) is the same in all four in one case of eight."""
 CLOCK_SECONDS = 1.1
-"""Least seconds between the starts of two runs of the script."""
+"""Least seconds between the starts of two runs of the script, and between the session and its steps run again."""
 ELSEWHERE = (
     f"import os  # {OURS}\nos._exit(0)",
     f"{OURS}_room = [bytes(size) for size in range(480) for _ in range(size * {{}} % 7)]",

@@ -111,6 +111,12 @@ def test_there_are_few_options_and_commands() -> None:
     assert run and len([one for one in run.params if isinstance(one, click.Option)]) <= 31  # with --set
 
 
+@pytest.mark.parametrize("command", ["index", "outline", "describe"])
+def test_a_command_on_a_source_takes_it_as_it_is(command: str) -> None:
+    ran = codenav(command, "--on", "pkg:networkx")
+    assert (ran.code, f"--on is not written here: codenav {command} SOURCE" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("name", former.COMMANDS)
 def test_a_former_command_says_what_took_its_place(name: str) -> None:
     ran = codenav(*name.split(), "x")
