@@ -10,6 +10,7 @@ Names are loaded on first use, so that `import codenav` costs next to nothing.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,20 @@ if TYPE_CHECKING:
     from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Search, Step
     from codenav.core.blocks import BlockKind, CodeBlock, Hit, SearchResult
     from codenav.core.errors import Cancelled, CodeNavError
-    from codenav.core.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
+    from codenav.core.events import (
+        ActionTaken,
+        Event,
+        Notice,
+        RunEnded,
+        RunStarted,
+        Status,
+        StepEnded,
+        ToolCalled,
+        Unfinished,
+    )
     from codenav.core.execution import Execution, Outcome, Resources, ToolCall
     from codenav.core.limits import Limits
-    from codenav.core.messages import Heard
+    from codenav.core.messages import ModelReply
     from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
     from codenav.core.tool_selection import ToolSelection
     from codenav.core.usage import Usage
@@ -37,14 +48,13 @@ if TYPE_CHECKING:
     from codenav.session.episode_facts import EpisodeFacts
     from codenav.session.session import Session
     from codenav.toolgraph.graph import ToolGraph
-    from codenav.toolgraph.within import Within
+    from codenav.toolgraph.scope import GraphScope
 
 __all__ = [
-    "Acted",
     "Action",
+    "ActionTaken",
     "Ask",
     "BlockKind",
-    "Called",
     "Callees",
     "Callers",
     "Cancelled",
@@ -61,12 +71,12 @@ __all__ = [
     "Event",
     "Execution",
     "FunctionModel",
-    "Heard",
+    "GraphScope",
     "Hit",
     "Limits",
     "ModelOptions",
-    "Noticed",
-    "Observed",
+    "ModelReply",
+    "Notice",
     "Outcome",
     "Outline",
     "Resources",
@@ -79,14 +89,15 @@ __all__ = [
     "Session",
     "Status",
     "Step",
+    "StepEnded",
     "StoreOptions",
     "ToolCall",
+    "ToolCalled",
     "ToolGraph",
     "ToolOptions",
     "ToolSelection",
     "Unfinished",
     "Usage",
-    "Within",
     "callees",
     "callers",
     "describe",
@@ -110,20 +121,20 @@ _HOME = {
     "codenav.episodes.record": ("EpisodeResult",),
     "codenav.core.errors": ("Cancelled", "CodeNavError"),
     "codenav.core.events": (
-        "Acted",
-        "Called",
+        "ActionTaken",
+        "ToolCalled",
         "Event",
-        "Noticed",
-        "Observed",
+        "Notice",
+        "StepEnded",
         "RunEnded",
         "RunStarted",
         "Status",
         "Unfinished",
     ),
     "codenav.core.execution": ("Execution", "Outcome", "Resources", "ToolCall"),
-    "codenav.toolgraph.within": ("Within",),
+    "codenav.toolgraph.scope": ("GraphScope",),
     "codenav.core.limits": ("Limits",),
-    "codenav.core.messages": ("Heard",),
+    "codenav.core.messages": ("ModelReply",),
     "codenav.agents.models.scripted": ("FunctionModel", "ScriptedModel"),
     "codenav.navigation.calls": ("Callees", "Callers"),
     "codenav.navigation.outline": ("Outline",),
@@ -136,8 +147,21 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
+_FORMER = {
+    "Acted": "ActionTaken",
+    "Called": "ToolCalled",
+    "Heard": "ModelReply",
+    "Noticed": "Notice",
+    "Observed": "StepEnded",
+    "Within": "GraphScope",
+}
+"""Former names, until 0.3, each with its name of today."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        warnings.warn(f"codenav.{name} is now codenav.{_FORMER[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(__name__), _FORMER[name])
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'codenav' has no attribute {name!r}")
     value = getattr(import_module(_MODULE_OF[name]), name)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
+import codenav
+
 DATA = (".html", ".md", ".json", ".npy", ".py", ".txt", ".js")
 
 
@@ -104,3 +106,9 @@ def test_a_folder_in_a_language_without_its_parser_says_what_to_install(tmp_path
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (4, "")
     assert ran.stderr == "Error: the parser for rust is not installed\nTry: pip install 'codenav-agent[languages]'\n"
+
+
+def test_former_public_names_lead_to_those_of_today() -> None:
+    for former, today in codenav._FORMER.items():
+        with pytest.warns(DeprecationWarning, match=f"codenav.{former} is now codenav.{today}"):
+            assert getattr(codenav, former) is getattr(codenav, today)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codenav.cli import steps
 from codenav.cli.options import counted, one_line, say
 from codenav.core.actions import Step, SummaryObservation
-from codenav.core.events import Acted, Called, Event, Observed, RunEnded, RunStarted
+from codenav.core.events import ActionTaken, Event, RunEnded, RunStarted, StepEnded, ToolCalled
 from codenav.core.system.terminal_text import flattened
 
 if TYPE_CHECKING:
@@ -130,12 +130,12 @@ class RunDisplay:
                         self._room.line(f"{event.model} on {sources}, {_where(event.sandbox)}", "dim"),
                     ]
                 )
-            case Acted():
+            case ActionTaken():
                 if not self._told():
                     self._begun(list(steps.begun(event.number, event.action, self._room)))
-            case Called():
+            case ToolCalled():
                 self._show(steps.called([event.call], self._room, by="" if event.by == "step" else event.by))
-            case Observed():
+            case StepEnded():
                 self._ended(event.step)
                 self._replaying(event.step)
             case RunEnded():

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from codenav.core.events import Acted, Event, Observed, RunEnded, RunStarted
-from codenav.core.messages import Heard
+from codenav.core.events import ActionTaken, Event, RunEnded, RunStarted, StepEnded
+from codenav.core.messages import ModelReply
 from codenav.core.system.terminal_text import neutral
 
 TICK = 0.25
@@ -57,11 +57,11 @@ class LiveLine:
             case RunStarted():
                 self._model = event.model
                 self._wait(f"waiting for {event.model}")
-            case Acted():
+            case ActionTaken():
                 self._wait(WORKING.get(event.action.type, ""))
-            case Observed() if event.step.observation.ends:
+            case StepEnded() if event.step.observation.ends:
                 self._wait("replaying the steps")
-            case Observed():
+            case StepEnded():
                 self._wait(f"waiting for {self._model}")
             case RunEnded():
                 self.rest()
@@ -70,7 +70,7 @@ class LiveLine:
         """Stop waiting for anything."""
         self._wait("")
 
-    def heard(self, heard: Heard) -> None:
+    def heard(self, heard: ModelReply) -> None:
         """Take what comes from the model. A listener for `Session(heard=…)`."""
         with self._lock:
             self._bytes = 0 if heard.begins else self._bytes + len((heard.text + heard.reasoning).encode())

@@ -73,7 +73,7 @@ class RunStarted(Event):
 
 
 @dataclass(frozen=True)
-class Acted(Event):
+class ActionTaken(Event):
     """The agent chose an action, which is about to be carried out."""
 
     number: int
@@ -89,13 +89,13 @@ class Acted(Event):
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Acted:
+    def from_dict(cls, data: Mapping[str, Any]) -> ActionTaken:
         """The inverse of `to_dict`."""
         return cls(data["number"], action_from(data["action"], thought=data["thought"]))
 
 
 @dataclass(frozen=True)
-class Called(Event):
+class ToolCalled(Event):
     """A call to a tool has ended. It comes while its step runs, from another thread than the other events."""
 
     number: int
@@ -109,13 +109,13 @@ class Called(Event):
         return {"event": self.name, "number": self.number, "by": self.by, **self.call.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Called:
+    def from_dict(cls, data: Mapping[str, Any]) -> ToolCalled:
         """The inverse of `to_dict`."""
         return cls(data["number"], ToolCall.from_dict(data), data.get("by", "step"))
 
 
 @dataclass(frozen=True)
-class Observed(Event):
+class StepEnded(Event):
     """A step is complete."""
 
     step: Step
@@ -123,7 +123,7 @@ class Observed(Event):
     made: ClassVar[Makers] = {"step": Step.from_dict}
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as a line of a record. The calls of the step are lines of their own: `Called`."""
+        """The event as a line of a record. The calls of the step are lines of their own: `ToolCalled`."""
         data = super().to_dict()
         if isinstance(data["step"]["observation"], dict):
             data["step"]["observation"].pop("calls", None)
@@ -131,7 +131,7 @@ class Observed(Event):
 
 
 @dataclass(frozen=True)
-class Noticed(Event):
+class Notice(Event):
     """A fact that a person should know and the agent need not: a retry, a dropped parameter."""
 
     text: str
@@ -177,10 +177,10 @@ class RunEnded(Event):
 
 _NAMES: dict[type[Event], str] = {
     RunStarted: "run_started",
-    Acted: "acted",
-    Called: "called",
-    Observed: "observed",
-    Noticed: "noticed",
+    ActionTaken: "acted",
+    ToolCalled: "called",
+    StepEnded: "observed",
+    Notice: "noticed",
     Unfinished: "unfinished",
     RunEnded: "run_ended",
 }

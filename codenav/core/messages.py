@@ -49,7 +49,7 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ModelReply:
     """A piece of an answer while a model writes it."""
 
     text: str = ""
@@ -60,5 +60,5 @@ class Heard:
     """True if a new request begins: the pieces before belong to an answer that is complete or lost."""
 
 
-Hear = Callable[[Heard], None]
+Hear = Callable[[ModelReply], None]
 """A function that is called with each piece, in the thread that waits for the answer."""

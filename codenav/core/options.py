@@ -146,7 +146,7 @@ class ModelOptions:
         metavar="SECONDS", least=SMALLEST, most=DAY, unit="seconds", usual=300.0,
     )  # fmt: skip
     heard: Hear | None = None
-    """Callback for each request to the model and for what it writes, as it arrives (`codenav.Heard`).
+    """Callback for each request to the model and for what it writes, as it arrives (`codenav.ModelReply`).
 
     It is not used for a model that is given as an object.
     """
@@ -272,7 +272,7 @@ class ToolOptions:
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """The part of a tool graph within which searches find something, as it is written down; see `codenav.Within`."""
+    """The part of a tool graph within which searches find something, in writing; see `codenav.GraphScope`."""
 
     within: Sequence[str] = setting(
         (), "Searches find only the tools that the graph recommends for these actions.",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from codenav.core.actions import CodeObservation, Step, Summary
 from codenav.core.errors import CodeNavError, UsageError
-from codenav.core.events import Acted, Called, Event, RunEnded, RunStarted, Status, Unfinished
+from codenav.core.events import ActionTaken, Event, RunEnded, RunStarted, Status, ToolCalled, Unfinished
 from codenav.core.limits import Limits
 from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened
@@ -61,9 +61,9 @@ class EpisodeResult(Document):
     """ISO 8601, UTC."""
     codenav: str = ""
     """The version of codenav that made the record."""
-    calls: Sequence[Called] = ()
+    calls: Sequence[ToolCalled] = ()
     """Calls to tools that belong to no complete step of code: of replays, and of the action under way."""
-    under_way: Acted | None = None
+    under_way: ActionTaken | None = None
     """The action that was under way when the run ended or its process died; in a running episode, the current one."""
     notices: Sequence[str] = ()
     """Events that a person should know of and the agent need not: a retry, a damaged line of the record."""
@@ -150,17 +150,17 @@ class EpisodeResult(Document):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CodeNavError(f"the first line of the record is damaged: {error!r}") from error
         steps: list[Step] = []
-        called: list[Called] = []
-        acted: Acted | None = None
+        called: list[ToolCalled] = []
+        acted: ActionTaken | None = None
         unfinished: Unfinished | None = None
         end: EpisodeResult | None = None
         for event in events[1:]:
             try:
                 match event["event"]:
                     case "acted":
-                        acted = Acted.from_dict(event)
+                        acted = ActionTaken.from_dict(event)
                     case "called":
-                        called.append(Called.from_dict(event))
+                        called.append(ToolCalled.from_dict(event))
                     case "observed":
                         acted = None
                         steps.append(Step.from_dict(event["step"]))
@@ -242,16 +242,18 @@ def _kind(action: Any) -> Any:
     return action.get("type") if isinstance(action, dict) else None
 
 
-def joined(steps: Sequence[Step], called: Sequence[Called]) -> tuple[list[Step], list[Called]]:
+def joined(steps: Sequence[Step], called: Sequence[ToolCalled]) -> tuple[list[Step], list[ToolCalled]]:
     """The steps of code with the calls that they made, and the calls that belong to no step."""
-    made: dict[int, list[Called]] = {step.number: [] for step in steps if isinstance(step.observation, CodeObservation)}
-    rest: list[Called] = []
+    made: dict[int, list[ToolCalled]] = {
+        step.number: [] for step in steps if isinstance(step.observation, CodeObservation)
+    }
+    rest: list[ToolCalled] = []
     for one in called:
         (made[one.number] if one.by == "step" and one.number in made else rest).append(one)
     return [_with_calls(step, made.get(step.number, ())) for step in steps], rest
 
 
-def _with_calls(step: Step, called: Sequence[Called]) -> Step:
+def _with_calls(step: Step, called: Sequence[ToolCalled]) -> Step:
     if not called or not isinstance(step.observation, CodeObservation):
         return step
     return replace(step, observation=replace(step.observation, calls=tuple(one.call for one in called)))

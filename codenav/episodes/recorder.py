@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codenav.core.errors import StorageFull
-from codenav.core.events import Event, Observed, RunEnded, RunStarted
+from codenav.core.events import Event, RunEnded, RunStarted, StepEnded
 from codenav.core.secrets.masking import masker
 from codenav.core.system.atomic_files import sync_folder
 from codenav.core.system.closing import Closing
@@ -85,7 +85,7 @@ class Recorder(Closing):
 
     def _take(self, event: Event) -> None:
         state = self._state
-        steps = event.step.number if isinstance(event, Observed) else max(state.steps, state.pending_steps)
+        steps = event.step.number if isinstance(event, StepEnded) else max(state.steps, state.pending_steps)
         data = self._mask(self._data(event, steps))
         line = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
         self._state = state._replace(pending=state.pending + line + b"\n", pending_steps=steps)

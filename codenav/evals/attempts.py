@@ -16,7 +16,7 @@ from typing import Any
 
 from codenav.core.actions import Search
 from codenav.core.errors import CodeNavError, ContextOverflow, UsageError
-from codenav.core.events import Acted, Event, Observed, Status
+from codenav.core.events import ActionTaken, Event, Status, StepEnded
 from codenav.core.protocols import Environment, Sandbox
 from codenav.core.system.terminal_text import shortened
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
@@ -80,10 +80,10 @@ class Trace:
         Only the tools tell of calls: those of a step whose own code speaks to the host are not believed.
         """
         with self._lock:
-            if isinstance(event, Observed) and not _FORGES.search(event.step.action.content):
+            if isinstance(event, StepEnded) and not _FORGES.search(event.step.action.content):
                 failed = not event.step.observation.ok
                 self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
-            if isinstance(event, Acted | Observed):
+            if isinstance(event, ActionTaken | StepEnded):
                 self._pending.clear()
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:

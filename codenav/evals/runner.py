@@ -22,7 +22,7 @@ from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, Head, RunFolder
 from codenav.evals.settings import SESSIONS, Origin, Settings
 from codenav.evals.task import Sample, Setting, Task
-from codenav.retrieval.source_index import Notice
+from codenav.retrieval.source_index import Notify
 from codenav.session.session import Session
 
 ERRORS_IN_A_ROW = 30
@@ -215,7 +215,7 @@ def summarise(folder: RunFolder, task: Task) -> Run:
     return Run(folder, task, missing, table)
 
 
-def _once(notice: Notice | None) -> Notice:
+def _once(notice: Notify | None) -> Notify:
     """Return a function that passes each notice on once: every session has the same."""
     passed: set[str] = set()
 

@@ -30,7 +30,7 @@ LOOK_AGAIN = 600.0
 _UNUSED_SECONDS = 86_400.0
 """Seconds for which a commit that no revision points to any more is kept: a sandbox may still run on it."""
 
-Notice = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Known:
     """The day of the fetch, for people."""
 
 
-def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Notice | None = None) -> Checkout:
+def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Notify | None = None) -> Checkout:
     """The files of a revision, fetched if they are not in the cache.
 
     `max_age`: seconds for which an earlier answer of the server is good enough; None never asks. A full commit hash

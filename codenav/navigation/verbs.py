@@ -21,7 +21,7 @@ from codenav.navigation import outline as maps
 from codenav.navigation.calls import Callees, Callers
 from codenav.navigation.description import description_of
 from codenav.navigation.outline import MIN_TOKENS, TOKENS, Outline
-from codenav.retrieval.source_index import Notice, On, SourceIndex, as_index, listed, open_indexes
+from codenav.retrieval.source_index import Notify, On, SourceIndex, as_index, listed, open_indexes
 from codenav.retrieval.stores import open_store
 
 
@@ -32,7 +32,7 @@ class Reading:
     python: str | Path | None = None
     refresh: bool = True
     progress: Callable[[Progress], None] | None = None
-    notice: Notice | None = None
+    notice: Notify | None = None
 
 
 class Shown(list[CodeBlock]):

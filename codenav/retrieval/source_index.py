@@ -28,7 +28,7 @@ from codenav.retrieval.stores import open_store
 from codenav.retrieval.tool_weights import ToolWeights
 from codenav.tools import layout, places
 
-Notice = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 class SourceIndex(Closing):
@@ -153,7 +153,7 @@ def open_index(
     refresh: bool = True,
     rebuild: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     wait: bool = False,
     allow_private: bool = False,
 ) -> SourceIndex:
@@ -202,7 +202,7 @@ def _as_it_is(source: Source, store: Store) -> SourceIndex:
 
 
 def _current(
-    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice, rebuild: bool, wait: bool
+    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notify, rebuild: bool, wait: bool
 ) -> SourceIndex:
     """Open an index and bring it up to date, or take its older state where that cannot be done now."""
     full: StorageFull | None = None
@@ -234,7 +234,7 @@ def open_indexes(
     opening: ExitStack,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     allow_private: bool = False,
 ) -> list[SourceIndex]:
     """The indexes of code bases. Those that this opens are closed by `opening`; an index that came in stays open.
@@ -260,7 +260,7 @@ def open_indexes(
 
 
 def _built(
-    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notice, rebuild: bool
+    source: Source, store: Store, progress: Callable[[Progress], None] | None, tell: Notify, rebuild: bool
 ) -> SourceIndex:
     """Open the index and bring it up to date; its lock is held by the caller."""
     opened = store.open(source.key, source=source.name)
@@ -282,7 +282,7 @@ def define(
     specs: Sequence[str | Path],
     *,
     python: Interpreter,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     allow_private: bool = False,
 ) -> str:
     """Save several sources under a name, for one index of all of them; return the source `name:NAME`.

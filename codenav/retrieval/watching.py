@@ -21,7 +21,7 @@ from codenav.core.protocols import Store
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.indexers.build import RACY_SECONDS, BuildReport, Progress
 from codenav.indexers.sources import Source, lasting, resolve
-from codenav.retrieval.source_index import Notice, define, open_index
+from codenav.retrieval.source_index import Notify, define, open_index
 from codenav.retrieval.stores import open_store
 
 REST_SECONDS = 0.5
@@ -63,7 +63,7 @@ def watch(
     name: str | None = None,
     python: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     allow_private: bool = False,
     **store: Any,
 ) -> Generator[Update]:
@@ -111,7 +111,7 @@ class _Watched:
     spec: str
     python: Interpreter
     store: Store
-    tell: Notice
+    tell: Notify
     allow_private: bool = False
     cost: float = 0.0
     """Seconds of the last look."""

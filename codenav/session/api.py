@@ -34,7 +34,7 @@ from codenav.indexers.build import Progress
 from codenav.navigation.unmatched import advice
 from codenav.retrieval.requests import as_words
 from codenav.retrieval.requests import search as search_request
-from codenav.retrieval.source_index import Notice, On, SourceIndex, as_index, define, listed, open_index, open_indexes
+from codenav.retrieval.source_index import Notify, On, SourceIndex, as_index, define, listed, open_index, open_indexes
 from codenav.retrieval.stores import open_store
 from codenav.tools.reading import asking_with
 from codenav.tools.secret_names import check_names
@@ -42,7 +42,7 @@ from codenav.tools.state_files import read_spec_of
 
 if TYPE_CHECKING:
     from codenav.session.session import Session
-    from codenav.toolgraph.within import Within
+    from codenav.toolgraph.scope import GraphScope
 
 
 @spelled(StoreOptions)
@@ -54,7 +54,7 @@ def index(
     refresh: bool = True,
     rebuild: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     secret: Sequence[str] | Mapping[str, str] = (),
     allow_private: bool | None = None,
     **store: Any,
@@ -126,7 +126,7 @@ def search(
     python: str | Path | None = None,
     refresh: bool = True,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     **keywords: Any,
 ) -> SearchResult:
     """Search one or several sources and return matching blocks, best first. Sources are indexed on first use.
@@ -240,17 +240,17 @@ def open_session(*, on: On | Sequence[On], **keywords: Any) -> Session:
     return Session(on=on, **parts, **given)
 
 
-def _within(graph: GraphOptions, within: Within | None) -> Within | None:
+def _within(graph: GraphOptions, within: GraphScope | None) -> GraphScope | None:
     """The part of a graph that is given as an object, else the one that is written down."""
-    from codenav.toolgraph.within import Within
+    from codenav.toolgraph.scope import GraphScope
 
-    if within is not None and not isinstance(within, Within):
-        raise UsageError("within is no codenav.Within", hint="graph_within=ACTION, graph_file=FILE")
+    if within is not None and not isinstance(within, GraphScope):
+        raise UsageError("within is no codenav.GraphScope", hint="graph_within=ACTION, graph_file=FILE")
     if bool(graph.within) != bool(graph.file):
         raise UsageError("graph.within and graph.file go together", hint="set both, or none")
     if within or not graph.within:
         return within
-    return Within(list(graph.within), graph.file, graph.threshold, graph.hops)
+    return GraphScope(list(graph.within), graph.file, graph.threshold, graph.hops)
 
 
 def load_episode(name: str = "last") -> EpisodeResult:

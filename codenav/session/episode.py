@@ -25,7 +25,17 @@ from codenav.core.actions import (
 )
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
-from codenav.core.events import Acted, Called, Event, Noticed, Observed, RunEnded, RunStarted, Status, Unfinished
+from codenav.core.events import (
+    ActionTaken,
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    Status,
+    StepEnded,
+    ToolCalled,
+    Unfinished,
+)
 from codenav.core.execution import ToolCall
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion
@@ -91,10 +101,10 @@ class Episode:
         self._earlier, self._late = list(earlier), late
         self._scope = CancelScope()
         self._started = False
-        self._under_way: Acted | None = None
+        self._under_way: ActionTaken | None = None
         self._noticed: list[Event] = []
-        self._called: list[Called] = []
-        self._untold: list[Called] = []
+        self._called: list[ToolCalled] = []
+        self._untold: list[ToolCalled] = []
         """Calls that listeners know of and the stream does not."""
         self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
@@ -154,7 +164,7 @@ class Episode:
     def notice(self, text: str) -> None:
         """Add a notice for a person to the record, and to the stream before the next step."""
         if self._started and not self.ended:
-            self._noticed.append(self._emit(Noticed(text)))
+            self._noticed.append(self._emit(Notice(text)))
 
     def cancel(self) -> None:
         """End the episode as interrupted, from any thread. Returns at once; safe to call twice, and after the end.
@@ -174,7 +184,7 @@ class Episode:
         """
         under_way = self._under_way
         number = under_way.number if under_way else max(len(self.steps), 1)
-        event = Called(number, call, by)
+        event = ToolCalled(number, call, by)
         with self._emitting:
             if self._ended is None:
                 self._called.append(event)
@@ -272,12 +282,12 @@ class Episode:
         yield from self._noticed
         self._noticed.clear()
         self.usage += turn.usage
-        self._under_way = Acted(len(self.steps) + 1, turn.action)
+        self._under_way = ActionTaken(len(self.steps) + 1, turn.action)
         yield self._emit(self._under_way)
         step = self._carry_out(turn, began)
         self._under_way = None
         self.steps.append(step)
-        observed = self._emit(Observed(step))
+        observed = self._emit(StepEnded(step))
         yield from self._told_calls()
         yield observed
         if step.observation.ends:

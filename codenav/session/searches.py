@@ -19,7 +19,7 @@ from codenav.session.episode import Episode
 from codenav.session.services import Services, turns_of
 from codenav.toolgraph.beside import Graphs
 from codenav.toolgraph.episodes import Following
-from codenav.toolgraph.within import limit_index
+from codenav.toolgraph.scope import limit_index
 
 
 class Searches(Closing):

@@ -34,7 +34,7 @@ from codenav.navigation.description import description_of
 from codenav.navigation.hints import Hints
 from codenav.navigation.members import instance_of
 from codenav.navigation.unmatched import advice
-from codenav.retrieval.source_index import Notice, On, listed, open_indexes
+from codenav.retrieval.source_index import Notify, On, listed, open_indexes
 from codenav.retrieval.stores import open_store
 from codenav.session import importing
 from codenav.session.description_text import text_of
@@ -45,7 +45,7 @@ from codenav.session.sandbox_factory import Confirm, SandboxFactory, checked_wor
 from codenav.session.searches import Searches
 from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.session.workspace import Workspace
-from codenav.toolgraph.within import Within, limit_text
+from codenav.toolgraph.scope import GraphScope, limit_text
 from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
@@ -99,7 +99,7 @@ class Session(Closing):
     """The limits of each episode. Default: the configured ones."""
     description: str | Path | None = None
     """Purpose of the code base, as text or as a file. Default: one that is made from its metadata."""
-    within: Within | None = None
+    within: GraphScope | None = None
     """The actions of a tool graph within which searches find something. Default: they find everything."""
     selection: ToolSelection | None = None
     """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
@@ -110,7 +110,7 @@ class Session(Closing):
     comes from another thread. None refuses."""
     progress: Callable[[Progress], None] | None = None
     """Gets the progress of each build of an index."""
-    notice: Notice | None = None
+    notice: Notify | None = None
     """Gets what a person should know, one line at a time."""
 
     def __post_init__(self) -> None:

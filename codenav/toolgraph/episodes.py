@@ -11,7 +11,7 @@ from typing import Any
 
 from codenav.core.actions import CodeObservation, Step
 from codenav.core.blocks import CodeBlock
-from codenav.core.events import Event, Observed, RunEnded, Status
+from codenav.core.events import Event, RunEnded, Status, StepEnded
 from codenav.core.execution.calls import ToolCall
 from codenav.core.protocols import Index
 from codenav.core.system.syntax import parsed
@@ -203,7 +203,7 @@ class Following:
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
-        if isinstance(event, Observed) and event.step.action.type == "code":
+        if isinstance(event, StepEnded) and event.step.action.type == "code":
             self._steps.append(event.step)
         elif isinstance(event, RunEnded) and self.result is not None:
             try:

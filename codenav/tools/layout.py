@@ -46,7 +46,7 @@ _UNUSED_SECONDS = 86_400.0
 _STATE = re.compile(r"[0-9a-f]{32}")
 _REFERENCE = re.compile(r"""["']?\$ref["']?\s*:\s*(?:"([^"#\n]+)|'([^'#\n]+)|([^"'#\s,}\]]+))""")
 
-Notice = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def laid_out(
     place: Place,
     *,
     max_age: float | None = 0.0,
-    notice: Notice | None = None,
+    notice: Notify | None = None,
     allow_private: bool = False,
 ) -> State:
     """The current state of a tool source, read and written if it is new.

@@ -16,7 +16,7 @@ from tool_specs import shop
 from codenav.core import schemas
 from codenav.core.actions import Code, CodeObservation, Done, DoneObservation, Step
 from codenav.core.errors import UsageError
-from codenav.core.events import Acted, Called, Event, Observed, RunStarted
+from codenav.core.events import ActionTaken, Event, RunStarted, StepEnded, ToolCalled
 from codenav.core.execution import Execution, Outcome, ToolCall
 from codenav.core.options import ToolOptions
 from codenav.core.secrets.masking import masker
@@ -254,9 +254,10 @@ def started() -> RunStarted:
 def test_calls_are_lines_of_their_own_and_come_back_with_their_steps(tmp_path: Path) -> None:
     code = Code("x = 1")
     events: list[Event] = [
-        started(), Acted(1, code), 
-        Called(1, CALL), Called(1, CALL), Observed(code_step(1, (CALL, CALL))), Called(1, CALL, "replay"),
-        Acted(2, Done("1")), Observed(Step(2, Done("1"), DoneObservation("1"))), Acted(3, code), Called(3, CALL),
+        started(), ActionTaken(1, code), 
+        ToolCalled(1, CALL), ToolCalled(1, CALL), StepEnded(code_step(1, (CALL, CALL))), ToolCalled(1, CALL, "replay"),
+        ActionTaken(2, Done("1")), StepEnded(Step(2, Done("1"), DoneObservation("1"))),
+        ActionTaken(3, code), ToolCalled(3, CALL),
     ]  # fmt: skip
     lines = record(tmp_path, events)
     written = next(line for line in lines if line["event"] == "called")
@@ -272,7 +273,7 @@ def test_calls_are_lines_of_their_own_and_come_back_with_their_steps(tmp_path: P
 
 
 def test_a_record_from_before_there_were_calls_loads(tmp_path: Path) -> None:
-    lines = record(tmp_path, [started(), Acted(1, Code("x = 1")), Observed(code_step(1))])
+    lines = record(tmp_path, [started(), ActionTaken(1, Code("x = 1")), StepEnded(code_step(1))])
     result = EpisodeResult.from_events([json.dumps(line) for line in lines])
     assert result.steps[0].observation.calls == () and result.calls == ()  # type: ignore[attr-defined]
 
@@ -280,13 +281,13 @@ def test_a_record_from_before_there_were_calls_loads(tmp_path: Path) -> None:
 def test_events_of_several_threads_are_whole_lines(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder(started())
-    threads = [threading.Thread(target=lambda: [recorder(Called(1, CALL)) for _ in range(20)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [recorder(ToolCalled(1, CALL)) for _ in range(20)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     recorder.close()
-    recorder(Called(1, CALL))
+    recorder(ToolCalled(1, CALL))
     lines = (tmp_path / "events.jsonl").read_text().splitlines()
     assert len(lines) == 81 and all(json.loads(line)["event"] for line in lines)
 

@@ -146,8 +146,11 @@ class Watch:
         self._type, self._number = type, number
 
     def __call__(self, event: codenav.Event) -> None:
-        acted = isinstance(event, codenav.Acted) and (event.action.type, event.number) == (self._type, self._number)
-        observed = isinstance(event, codenav.Observed) and f"{event.step.action.type} done" == self._type
+        acted = isinstance(event, codenav.ActionTaken) and (event.action.type, event.number) == (
+            self._type,
+            self._number,
+        )
+        observed = isinstance(event, codenav.StepEnded) and f"{event.step.action.type} done" == self._type
         if acted or observed:
             self.ready.set()
 
@@ -277,7 +280,7 @@ def test_between_two_events_by_the_thread_that_reads_them() -> None:
     names = []
     for event in episode.stream():
         names.append(event.name)
-        if isinstance(event, codenav.Observed):
+        if isinstance(event, codenav.StepEnded):
             episode.cancel()
     assert names == ["run_started", "acted", "observed", "run_ended"]
     assert (episode.result.status, len(episode.result.steps)) == ("interrupted", 1)

@@ -173,7 +173,7 @@ class TestWhatIsSeen:
 class TestPython:
     def test_a_listener_hears_what_the_model_writes(self, chat_server: ChatServer, library: Path) -> None:
         chat_server.script = [Done("600")]
-        heard: list[package.Heard] = []
+        heard: list[package.ModelReply] = []
         result = package.run("Area?", on=library, model="m", base_url=chat_server.url, heard=heard.append)
         assert heard[0].begins
         assert Done("600").to_xml().startswith("".join(item.text for item in heard))

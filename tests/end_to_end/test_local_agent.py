@@ -159,7 +159,7 @@ def test_a_server_that_is_killed_in_mid_answer_is_started_again_once(with_coder:
     told: list[str] = []
     killed: list[serving.Server] = []
 
-    def kill(piece: package.Heard) -> None:
+    def kill(piece: package.ModelReply) -> None:
         if piece.text and not killed:
             killed.extend(serving.running())
             os.kill(killed[0].owner.pid, signal.SIGKILL)

@@ -87,7 +87,7 @@ def test_the_doctor_finds_it_by_its_file_and_no_other_name(cramped_model: LocalM
 
 
 def test_a_run_to_its_step_limit(cramped_model: LocalModel, asked: list[str | Path]) -> None:
-    heard: list[package.Heard] = []
+    heard: list[package.ModelReply] = []
     with closing(opened(cramped_model, 24, heard=heard.append)) as model:
         result = package.run(STORY, model=model, limits=package.Limits(steps=2, seconds=0), **keywords(asked))
     assert (result.status, len(result.steps), result.unfinished) == ("limit", 2, None), result.reason

@@ -82,7 +82,7 @@ def test_stream_yields_events_and_can_be_left_early(library: Path) -> None:
     with codenav.Session(on=library, model=model) as session:
         stream = session.stream("Count.")
         for event in stream:
-            if isinstance(event, codenav.Observed):
+            if isinstance(event, codenav.StepEnded):
                 break
         stream.close()
     record = codenav.load_episode()

@@ -125,7 +125,7 @@ def test_a_listener_hears_what_the_record_holds(library: Path) -> None:
 
 def test_a_listener_that_raises_ends_the_run_and_leaves_a_whole_record(library: Path) -> None:
     def faulty(event: codenav.Event) -> None:
-        if isinstance(event, codenav.Observed):
+        if isinstance(event, codenav.StepEnded):
             raise ValueError("of the caller's own")
 
     model = codenav.ScriptedModel([codenav.Code("x = 1"), codenav.Done("1")])
@@ -203,5 +203,5 @@ class Leaving(Counting):
 
 def test_what_comes_after_the_last_step_is_told(library: Path) -> None:
     with codenav.Session(on=library, agent=Leaving(), checks=NO_CHECKS) as session:
-        told = [event.text for event in session.stream("Leave.") if isinstance(event, codenav.Noticed)]
+        told = [event.text for event in session.stream("Leave.") if isinstance(event, codenav.Notice)]
     assert told[-1:] == ["output after the last step, from threads or child processes: late"]

@@ -446,10 +446,10 @@ def test_a_session_without_tools_says_nothing_of_them(
 def test_a_record_that_cannot_be_written_stops_the_calls(shop: str, service: ToolService) -> None:
     """A listener that fails where the record would: the call went out, no further one does, and the run ends."""
     from codenav.core.errors import StorageFull
-    from codenav.core.events import Called, Event
+    from codenav.core.events import Event, ToolCalled
 
     def full(event: Event) -> None:
-        if isinstance(event, Called):
+        if isinstance(event, ToolCalled):
             raise StorageFull("no room for the record")
 
     code = f"{FIND}\ntry:\n    {ORDER}\nexcept Exception as error:\n    said = str(error)"

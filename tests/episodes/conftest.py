@@ -26,7 +26,7 @@ from codenav.core.actions import (
     Unreadable,
 )
 from codenav.core.blocks import BlockKind, CodeBlock, Hit, LineSpan, SearchResult, block_id
-from codenav.core.events import Acted, Event, Noticed, Observed, RunEnded, RunStarted, Status
+from codenav.core.events import ActionTaken, Event, Notice, RunEnded, RunStarted, Status, StepEnded
 from codenav.core.execution import CheckReport, Display, Execution, ExecutionError, Finding, Outcome, Variable, Verdict
 from codenav.core.usage import Usage
 from codenav.episodes.record import EpisodeResult
@@ -144,9 +144,9 @@ def events() -> Callable[..., list[Event]]:
         taken: Sequence[tuple[Action, Observation]] | None = None,
     ) -> list[Event]:
         pairs = list(actions() if taken is None else taken)
-        made: list[Event] = [head(id, request), Noticed("retried once")]
+        made: list[Event] = [head(id, request), Notice("retried once")]
         for number, pair in enumerate(pairs[:upto], start=1):
-            made += [Acted(number, pair[0]), Observed(step_of(number, *pair))]
+            made += [ActionTaken(number, pair[0]), StepEnded(step_of(number, *pair))]
         if upto is None:
             summary = Summary(True, code="import networkx as nx\n\nbest = 0\nprint('node', best)\n")
             made.append(RunEnded(Status.DONE, "Node 0", summary, Usage(8, 3600, 80, 2.0), 4.0))

@@ -17,7 +17,7 @@ import pytest
 
 from codenav.core.actions import Code, CodeObservation, Step
 from codenav.core.errors import StorageFull
-from codenav.core.events import Event, Noticed, Observed, RunEnded, Status
+from codenav.core.events import Event, Notice, RunEnded, Status, StepEnded
 from codenav.core.execution import Display, Execution, Outcome
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.recorder import Recorder
@@ -35,7 +35,7 @@ def test_what_is_written_is_read_back(store: EpisodeStore, events: Events) -> No
             record(event)
     result = store.load(id)
     assert result.folder == folder
-    assert [step.to_dict() for step in result.steps] == [e.step.to_dict() for e in made if isinstance(e, Observed)]
+    assert [step.to_dict() for step in result.steps] == [e.step.to_dict() for e in made if isinstance(e, StepEnded)]
     assert (result.status, result.answer, result.exit_code) == (Status.DONE, "Node 0", 0)
     assert result.summary.verified and result.notices == ("retried once",)
     assert result.usage.requests == 8 and result.seconds == 4.0
@@ -141,7 +141,7 @@ def test_an_interrupt_while_writing_tears_and_repeats_nothing(store: EpisodeStor
         for number in range(500):
             try:
                 signal.setitimer(signal.ITIMER_REAL, dice.uniform(0.00001, 0.001))
-                record(Noticed(f"{number} " * dice.randint(1, 2000)))
+                record(Notice(f"{number} " * dice.randint(1, 2000)))
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 returned.append(number)
             except Interrupt:
@@ -231,7 +231,7 @@ def test_secrets_are_masked_everywhere(store: EpisodeStore, events: Events) -> N
         id, secrets={"TOKEN": SECRET, "KIND": "observed", "MODE": "fast", "OTHER": "hunter22"}
     ) as record:
         record(events(id)[0])
-        record(Observed(step))
+        record(StepEnded(step))
         record(RunEnded(Status.DONE, answer=SECRET + " observed"))
     text = (folder / "events.jsonl").read_text()
     assert "p4ss" not in text
@@ -249,7 +249,7 @@ def test_any_text_survives(store: EpisodeStore, events: Events) -> None:
     id, _ = store.create()
     with store.recorder(id) as record:
         record(events(id, request=text)[0])
-        record(Noticed(text))
+        record(Notice(text))
     result = store.load(id)
     assert result.request == text and result.notices == (text,)
     assert isinstance(result, EpisodeResult)

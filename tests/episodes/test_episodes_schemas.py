@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from codenav.core import schemas
 from codenav.core.blocks import BlockKind, CodeBlock, FileSkip, Hit, IndexStats, LineSpan, SearchResult
 from codenav.core.errors import NotFound
-from codenav.core.events import Called, Event, Status
+from codenav.core.events import Event, Status, ToolCalled
 from codenav.core.execution import Display, Execution, ExecutionError, Outcome, Variable
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
@@ -162,7 +162,7 @@ def test_the_example_of_the_docs_is_a_record() -> None:
 def test_the_example_of_a_call_is_an_event() -> None:
     (line,) = re.findall(r'^{"event":"called".*}$', PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert errors("event", json.loads(line)) == []
-    assert Called.from_dict(json.loads(line)).to_dict() == json.loads(line)
+    assert ToolCalled.from_dict(json.loads(line)).to_dict() == json.loads(line)
 
 
 def test_the_docs_explain_every_key() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codenav.core.actions import Code, CodeObservation, Step, Summary
 from codenav.core.errors import StorageFull
-from codenav.core.events import Acted, Observed, RunEnded, RunStarted, Status
+from codenav.core.events import ActionTaken, RunEnded, RunStarted, Status, StepEnded
 from codenav.core.execution import Execution, Outcome
 from codenav.episodes.store import EpisodeStore
 
@@ -37,8 +37,8 @@ def endless(folder: Path) -> None:
     number = 0
     while True:
         number += 1
-        record(Acted(number, Code("x")))
-        record(Observed(step(number, 300 * (number % 7))))
+        record(ActionTaken(number, Code("x")))
+        record(StepEnded(step(number, 300 * (number % 7))))
         say(id=id, step=number)
 
 
@@ -52,7 +52,7 @@ def full(folder: Path) -> None:
     while not message:
         number += 1
         try:
-            record(Observed(step(number, 2000)))
+            record(StepEnded(step(number, 2000)))
         except StorageFull as error:
             message, hint = str(error), error.hint
     size = record.path.stat().st_size

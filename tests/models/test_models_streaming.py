@@ -15,7 +15,7 @@ from codenav.agents.models import ChatModel
 from codenav.agents.models.streams import Stream
 from codenav.core.actions import Code, Done
 from codenav.core.errors import ModelFailed, ModelUnreachable
-from codenav.core.messages import Heard, Message
+from codenav.core.messages import Message, ModelReply
 
 ASK = [Message("system", "You are an agent."), Message("user", "What is 6 times 7?")]
 OVER = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
@@ -31,7 +31,7 @@ def chat_server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def heard() -> list[Heard]:
+def heard() -> list[ModelReply]:
     """What the model under test let hear."""
     return []
 
@@ -41,10 +41,12 @@ def piece(**delta: object) -> dict[str, object]:
 
 
 class TestHearing:
-    def test_pieces_are_heard_as_they_come(self, chat_server: ChatServer, connect: Open, heard: list[Heard]) -> None:
+    def test_pieces_come_as_they_are_written(
+        self, chat_server: ChatServer, connect: Open, heard: list[ModelReply]
+    ) -> None:
         chat_server.script = [Answer("4 2", message={"reasoning_content": "let me see"})]
         completion = connect(heard=heard.append).complete(ASK)
-        assert heard[0] == Heard(begins=True)
+        assert heard[0] == ModelReply(begins=True)
         assert "".join(item.reasoning for item in heard) == completion.reasoning == "let me see"
         assert "".join(item.text for item in heard) == completion.text == "4 2"
         assert not any(item.begins for item in heard[1:])
@@ -53,24 +55,26 @@ class TestHearing:
         """The server ends its answer when the first words of it were heard."""
         chat_server.script = [Begun("The sum is")]
 
-        def hear(item: Heard) -> None:
+        def hear(item: ModelReply) -> None:
             if "sum" in item.text:
                 chat_server.released.set()
 
         assert connect(heard=hear).complete(ASK).text == "The sum is"
 
-    def test_a_second_try_begins_anew(self, chat_server: ChatServer, connect: Open, heard: list[Heard]) -> None:
+    def test_a_second_try_begins_anew(self, chat_server: ChatServer, connect: Open, heard: list[ModelReply]) -> None:
         chat_server.script = [Begun("41", breaks=True), "42"]
         assert connect(heard=heard.append).complete(ASK).text == "42"
         assert [(item.begins, item.text) for item in heard] == [(True, ""), (False, "41"), (True, ""), (False, "42")]
 
-    def test_a_server_that_does_not_stream_lets_hear_that_it_was_asked(self, connect: Open, heard: list[Heard]) -> None:
+    def test_a_server_that_does_not_stream_tells_that_it_was_asked(
+        self, connect: Open, heard: list[ModelReply]
+    ) -> None:
         with ChatServer(["42"], streams=False) as server:
             assert connect(base_url=server.url, heard=heard.append).complete(ASK).text == "42"
-        assert heard == [Heard(begins=True)]
+        assert heard == [ModelReply(begins=True)]
 
     def test_what_the_listener_raises_goes_up(self, chat_server: ChatServer, connect: Open) -> None:
-        def hear(item: Heard) -> None:
+        def hear(item: ModelReply) -> None:
             raise ValueError("mine")
 
         with pytest.raises(ValueError, match="mine"):
@@ -208,7 +212,7 @@ class TestPieces:
             assert "".join(texts) == "é 漢\u2028 x"
             assert cut.done and cut.whole == whole.whole
 
-    def test_parts_and_a_function_call(self, chat_server: ChatServer, connect: Open, heard: list[Heard]) -> None:
+    def test_parts_and_a_function_call(self, chat_server: ChatServer, connect: Open, heard: list[ModelReply]) -> None:
         chat_server.script = [
             stream(
                 piece(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}]),

@@ -25,7 +25,7 @@ from codenav.toolgraph.beside import Graphs, forget_episodes
 from codenav.toolgraph.folders import GraphFolder
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.ranker import GraphRanker
-from codenav.toolgraph.within import LimitedIndex
+from codenav.toolgraph.scope import LimitedIndex
 
 ASKED = "What did our customers spend in May?"
 AGAIN = "How much money did customers spend during June?"

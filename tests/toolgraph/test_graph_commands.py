@@ -14,7 +14,7 @@ from codenav.core.blocks import CodeBlock
 from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph import storage
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
-from codenav.toolgraph.within import Within, blocks_by_tool, limit_index
+from codenav.toolgraph.scope import GraphScope, blocks_by_tool, limit_index
 
 ACTIONS = """
 actions:
@@ -202,11 +202,11 @@ def test_within_takes_a_graph_as_it_is() -> None:
     graph = ToolGraph()
     graph.add_action("measure")
     graph.add_tool("area", [("measure", 0.4)])
-    assert Within("measure", graph, threshold=0.4).tools() == ["area"]
+    assert GraphScope("measure", graph, threshold=0.4).tools() == ["area"]
     with pytest.raises(UsageError, match="no tool is recommended within measure"):
-        Within(["measure"], graph).tools()
+        GraphScope(["measure"], graph).tools()
     with pytest.raises(NotFound, match="no action 'area'"):
-        Within("area", graph).tools()
+        GraphScope("area", graph).tools()
 
 
 def test_a_node_by_the_name_that_its_package_offers(tmp_path: Path) -> None:

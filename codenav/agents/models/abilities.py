@@ -17,7 +17,7 @@ from codenav.agents.models.streams import Stream
 from codenav.agents.models.traits import Traits
 from codenav.agents.models.transport import Transport
 from codenav.core.errors import CodeNavError
-from codenav.core.messages import Heard
+from codenav.core.messages import ModelReply
 
 SECONDS = 90.0
 """For one request: a model on processors alone reads some dozen tokens a second."""
@@ -185,7 +185,7 @@ class Endpoint:
         chosen = {self._limit: SHORT, **({} if temperature is None else {"temperature": temperature}), **parameters}
         began, arrived = time.monotonic(), []
 
-        def hear(heard: Heard) -> None:
+        def hear(heard: ModelReply) -> None:
             arrived.append(time.monotonic() - began)
 
         body = self._transport.chat(

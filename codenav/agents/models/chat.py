@@ -26,7 +26,7 @@ from codenav.core.errors import (
     ModelUnreachable,
     UsageError,
 )
-from codenav.core.messages import Completion, Hear, Heard, Message, Sampling
+from codenav.core.messages import Completion, Hear, Message, ModelReply, Sampling
 from codenav.core.system.terminal_text import few, shown_url
 from codenav.core.usage import estimate_tokens
 
@@ -204,7 +204,7 @@ class ChatModel:
         before: Fault | None = None
         while True:
             chosen, wire = self._profile.parameters(sampling, stop=stop, most=fitted), self._profile.wire(messages)
-            self._heard(Heard(begins=True))
+            self._heard(ModelReply(begins=True))
             body = self._transport.chat(
                 {"model": self._name, "messages": wire, **chosen},
                 sent=chosen,

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from codenav.agents.models.answers import parts
-from codenav.core.messages import Heard
+from codenav.core.messages import ModelReply
 
 SURE, BLANK = 6, 1024
 """Characters after which it is known if a body is a stream: of its text, and of white space before it."""
@@ -30,7 +30,7 @@ class Stream:
         self._choice: dict[str, Any] = {"message": self._message, "finish_reason": None}
         self._body: dict[str, Any] = {"choices": []}
 
-    def feed(self, data: bytes | None) -> Heard:
+    def feed(self, data: bytes | None) -> ModelReply:
         """Read data, None for the end; return the text that it adds to the answer.
 
         Raises:
@@ -47,12 +47,12 @@ class Stream:
             if self.is_stream:
                 self._pieces = [new := head]
         if not self.is_stream or not (last or "\n" in new):
-            return Heard()
+            return ModelReply()
         text = self.text
         end = len(text) if last else text.rfind("\n") + 1
         self._pieces = [text[end:]]
         heard = [self._event(line) for line in text[:end].split("\n") if line.startswith("data:")]
-        return Heard("".join(item.text for item in heard), "".join(item.reasoning for item in heard))
+        return ModelReply("".join(item.text for item in heard), "".join(item.reasoning for item in heard))
 
     @property
     def text(self) -> str:
@@ -78,29 +78,29 @@ class Stream:
         """The body as in `whole`, for a stream that was cut off; an error at its end does not count."""
         return {**self._body, "choices": [self._choice]}
 
-    def _event(self, line: str) -> Heard:
+    def _event(self, line: str) -> ModelReply:
         data = line.removeprefix("data:").strip()
         self.done |= data == "[DONE]"
         if data in ("", "[DONE]") or self._error:
-            return Heard()
+            return ModelReply()
         event = json.loads(data)
         if not isinstance(event, dict):
             raise ValueError("an event is not an object")
         if event.get("error"):
             self._error = event["error"]
-            return Heard()
+            return ModelReply()
         if event.get("usage"):
             self._body["usage"] = event["usage"]
         choices = event.get("choices")
         # The event that carries the usage has no choices.
         if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-            return Heard()
+            return ModelReply()
         self._body["choices"] = [self._choice]
         self._choice["finish_reason"] = choices[0].get("finish_reason") or self._choice["finish_reason"]
         return _add(self._message, choices[0].get("delta") or choices[0].get("message"))
 
 
-def _add(message: dict[str, Any], delta: object) -> Heard:
+def _add(message: dict[str, Any], delta: object) -> ModelReply:
     heard = {"text": "", "reasoning": ""}
     for key, value in delta.items() if isinstance(delta, dict) else ():
         if key == "content" and isinstance(value, list):
@@ -115,7 +115,7 @@ def _add(message: dict[str, Any], delta: object) -> Heard:
             heard["text"] += _add_first_call(message.setdefault("tool_calls", [{"function": {}}])[0]["function"], value)
         elif key == "function_call" and isinstance(value, dict):
             heard["text"] += _add_first_call(message.setdefault(key, {}), [{"function": value}])
-    return Heard(heard["text"], heard["reasoning"])
+    return ModelReply(heard["text"], heard["reasoning"])
 
 
 _READ = ("content", "reasoning_content", "reasoning")

@@ -24,7 +24,7 @@ NAMED = 20
 
 
 @dataclass(frozen=True)
-class Within:
+class GraphScope:
     """The part of a tool graph that a run may find: what is recommended for actions."""
 
     actions: str | Sequence[str]
