@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
+from codenav.core.actions import Step, Unreadable
 from codenav.core.errors import LimitReached
 from codenav.core.limits import Limits
 
@@ -42,3 +44,11 @@ class Budget:
             raise LimitReached("seconds", round(seconds, 1), limits.seconds)
         if limits.tokens and tokens >= limits.tokens:
             raise LimitReached("tokens", tokens, limits.tokens)
+
+    def wasted(self, steps: Sequence[Step]) -> str:
+        """Return the reason to give up if the last steps are all answers without an action, else an empty text."""
+        bound = self._limits.invalid_actions
+        last = steps[-bound:] if bound else []
+        if not bound or len(last) < bound or not all(isinstance(step.action, Unreadable) for step in last):
+            return ""
+        return f"the model gave {bound} answers in a row without a valid action"

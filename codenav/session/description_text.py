@@ -1,11 +1,14 @@
-"""The description of a code base, as text or as the name of a file."""
+"""The description of a code base: as text, as the name of a file, and after earlier requests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codenav.core.errors import NotFound, UsageError
+from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
+from codenav.core.protocols import Sandbox
+from codenav.session.episode import Episode
 
 HINT = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
@@ -30,3 +33,15 @@ def text_of(description: str | Path | None) -> str:
     if isinstance(description, Path) or (text.endswith(DOCUMENTS) and not any(map(str.isspace, text))):
         raise NotFound(f"no such file: {text}", hint=HINT)
     return text
+
+
+def following_text(description: str, episodes: Sequence[Episode], sandbox: Sandbox) -> str:
+    """Return the description, followed in later requests by what is left of the earlier ones."""
+    if not episodes:
+        return description
+    requests = "\n".join(f"- {episode.request} → {episode.result.answer}" for episode in episodes)
+    try:
+        held = ", ".join(f"{item.name}: {item.type}" for item in sandbox.variables().values()) or "none"
+    except SandboxUnavailable:
+        held = "unknown"
+    return f"{description}\n\nEarlier in this session:\n{requests}\nVariables that are still there: {held}"

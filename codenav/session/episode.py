@@ -7,21 +7,16 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codenav import __version__
 from codenav.core.actions import (
     CodeObservation,
     DoneObservation,
     InvalidAction,
     Observation,
     Step,
-    Summary,
-    SummaryObservation,
     Turn,
-    Unreadable,
 )
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
@@ -30,7 +25,6 @@ from codenav.core.events import (
     Event,
     Notice,
     RunEnded,
-    RunStarted,
     Status,
     StepEnded,
     ToolCalled,
@@ -40,20 +34,16 @@ from codenav.core.execution import ToolCall
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion
 from codenav.core.protocols import Agent, Environment, Listener, Verifier
-from codenav.core.system.bounded import OutOfTime, within
 from codenav.core.system.terminal_text import shortened
 from codenav.core.usage import Usage
 from codenav.episodes.record import EpisodeResult, joined
-from codenav.episodes.supported import unsupported
-from codenav.episodes.verify import last_summary, script_from_steps
 from codenav.session.budget import Budget
+from codenav.session.conclusion import Conclusion
 from codenav.session.episode_facts import EpisodeFacts, checked_request, names_of
 
 if TYPE_CHECKING:
     import pandas
 
-ANSWER_SECONDS = 10.0
-"""Time to look for the numbers and names of an answer in what its summary gave."""
 LATE_CHARACTERS = 2000
 """Most characters shown of what threads and child processes printed after the last step."""
 
@@ -97,15 +87,13 @@ class Episode:
         if len(self._environments) != len(environments):
             raise UsageError("two environments answer the same action")
         self._listeners = list(listeners)
-        self._verify = verify
-        self._earlier, self._late = list(earlier), late
+        self._late = late
         self._scope = CancelScope()
         self._started = False
         self._under_way: ActionTaken | None = None
-        self._noticed: list[Event] = []
         self._called: list[ToolCalled] = []
-        self._untold: list[ToolCalled] = []
-        """Calls that listeners know of and the stream does not."""
+        self._unsent: list[Event] = []
+        """Calls and notices that listeners know of and the stream does not."""
         self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
@@ -113,19 +101,8 @@ class Episode:
         prompt = agent.brief(request, description=description, environments=environments)
         facts = facts or EpisodeFacts()
         self._folder = facts.folder
-        self._head = RunStarted(
-            id=facts.id,
-            request=request,
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-            model=agent.name,
-            sources=facts.sources,
-            description=description,
-            prompt=prompt,
-            sandbox=facts.sandbox,
-            work_dir=facts.work_dir,
-            limits=self.limits,
-            codenav=__version__,
-        )
+        self._conclusion = Conclusion(request, names_of(facts.sources), tuple(earlier), verify)
+        self._head = facts.head(request, model=agent.name, description=description, prompt=prompt, limits=self.limits)
 
     def stream(self) -> Generator[Event]:
         """Run to the end, yielding each event as it happens.
@@ -164,7 +141,7 @@ class Episode:
     def notice(self, text: str) -> None:
         """Add a notice for a person to the record, and to the stream before the next step."""
         if self._started and not self.ended:
-            self._noticed.append(self._emit(Notice(text)))
+            self._unsent.append(self._emit(Notice(text)))
 
     def cancel(self) -> None:
         """End the episode as interrupted, from any thread. Returns at once; safe to call twice, and after the end.
@@ -188,7 +165,7 @@ class Episode:
         with self._emitting:
             if self._ended is None:
                 self._called.append(event)
-                self._untold.append(event)
+                self._unsent.append(event)
                 self._emit(event)
 
     def close(self) -> None:
@@ -279,8 +256,7 @@ class Episode:
             for _ in self._cut_off(error.partial):
                 pass
             raise
-        yield from self._noticed
-        self._noticed.clear()
+        yield from self._flush()
         self.usage += turn.usage
         self._under_way = ActionTaken(len(self.steps) + 1, turn.action)
         yield self._emit(self._under_way)
@@ -288,17 +264,14 @@ class Episode:
         self._under_way = None
         self.steps.append(step)
         observed = self._emit(StepEnded(step))
-        yield from self._told_calls()
+        yield from self._flush()
         yield observed
         if step.observation.ends:
             self._tell_late_output()
-            yield from self._noticed
-            self._noticed.clear()
             ended = self._end(self._answered(step))
-            yield from self._told_calls()
+            yield from self._flush()
             yield ended
-        elif self._too_many_invalid():
-            reason = f"the model gave {self.limits.invalid_actions} answers in a row without a valid action"
+        elif reason := self._budget.wasted(self.steps):
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
@@ -347,48 +320,13 @@ class Episode:
         if done.gave_up:
             return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
         answer = step.observation.text
-        return RunEnded(Status.DONE, answer=answer, summary=self._summary(answer), agreement=done.agreement)
-
-    def _summary(self, answer: str) -> Summary:
-        """Return the agent's last code summary, else the successful steps, replayed and compared with the answer."""
-        observations = (step.observation for step in reversed(self.steps))
-        sent = next((one for one in observations if isinstance(one, SummaryObservation)), None)
-        code, verdict = (sent.code, sent.verdict) if sent else (self._script(), None)
-        if verdict is None and (not code or self._verify is None):
-            return Summary(
-                reason="there was nothing to replay it in" if code else "no step of code ended ok", code=code
-            )
-        if verdict is None:
-            assert self._verify is not None
-            with self._scope.entered():
-                verdict = self._verify(code, timeout=self._budget.left)
-        summary, replayed = Summary.of(code, verdict), verdict.replayed
-        if not answer or not verdict.verified or replayed is None:
-            return summary
-        known = names_of(self._head.sources)
-        try:
-            with self._scope.entered():
-                lacking = within(
-                    ANSWER_SECONDS,
-                    lambda: unsupported(answer, replayed, script=code, request=self.request, known=known),
-                )
-        except OutOfTime:
-            return replace(summary, reason=f"the answer was not compared: it took over {ANSWER_SECONDS:g} seconds")
-        return replace(summary, answer_supported=not lacking, unsupported=tuple(lacking))
-
-    def _script(self) -> str:
-        return script_from_steps([*self._earlier, *self.steps])
-
-    def _too_many_invalid(self) -> bool:
-        bound = self.limits.invalid_actions
-        last = self.steps[-bound:] if bound else []
-        return bool(bound) and len(last) == bound and all(isinstance(step.action, Unreadable) for step in last)
+        with self._scope.entered():
+            summary = self._conclusion.summary(self.steps, answer, self._budget.left)
+        return RunEnded(Status.DONE, answer=answer, summary=summary, agreement=done.agreement)
 
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:
-            # Keep the code that ran, even without a claim about it.
-            kept = last_summary(self.steps) or Summary(reason=ending.reason, code=self._script())
-            summary = ending.summary if ending.summary.code else kept
+            summary = ending.summary if ending.summary.code else self._conclusion.kept(self.steps, ending.reason)
             self._ended = replace(ending, usage=self.usage, seconds=self._budget.seconds, summary=summary)
             with self._emitting:
                 for listener in self._listeners:
@@ -405,6 +343,6 @@ class Episode:
                 listener(event)
         return event
 
-    def _told_calls(self) -> Iterator[Event]:
-        while self._untold:
-            yield self._untold.pop(0)
+    def _flush(self) -> Iterator[Event]:
+        while self._unsent:
+            yield self._unsent.pop(0)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from codenav import __version__
 from codenav.core.errors import UsageError
+from codenav.core.events import RunStarted
+from codenav.core.limits import Limits
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,22 @@ class EpisodeFacts:
     """Path of the work folder on the host."""
     folder: Path | None = None
     """Folder of the record, not part of the record itself. None if nothing is recorded."""
+
+    def head(self, request: str, *, model: str, description: str, prompt: str, limits: Limits) -> RunStarted:
+        """Return the head of the record of an episode that starts now."""
+        return RunStarted(
+            id=self.id,
+            request=request,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=model,
+            sources=self.sources,
+            description=description,
+            prompt=prompt,
+            sandbox=self.sandbox,
+            work_dir=self.work_dir,
+            limits=limits,
+            codenav=__version__,
+        )
 
 
 def checked_request(request: str) -> str:

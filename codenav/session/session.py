@@ -7,19 +7,18 @@ import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from codenav.agents import CodeNavAgent
-from codenav.agents.models import open_model, traits_of
-from codenav.agents.prompts import prompt_folder
-from codenav.agents.small import DRAFTS, SmallAgent
+from codenav.agents.models import open_model
+from codenav.agents.small import SmallAgent
 from codenav.core.config import Config, episodes_dir, load_config
-from codenav.core.errors import SandboxUnavailable, UsageError
+from codenav.core.errors import UsageError
 from codenav.core.events import Event
 from codenav.core.execution import SandboxInfo
 from codenav.core.limits import Limits
 from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
-from codenav.core.protocols import Agent, Environment, Listener, Model, Sandbox, Store
+from codenav.core.protocols import Agent, Environment, Listener, Model, Store
 from codenav.core.secrets.masking import masker
 from codenav.core.setting import filled
 from codenav.core.system.closing import Closing
@@ -37,7 +36,8 @@ from codenav.navigation.unmatched import advice
 from codenav.retrieval.source_index import Notify, On, listed, open_indexes
 from codenav.retrieval.stores import open_store
 from codenav.session import importing
-from codenav.session.description_text import text_of
+from codenav.session.agent_choice import open_agent
+from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
 from codenav.session.host_calls import recorded
@@ -177,7 +177,7 @@ class Session(Closing):
         """Join the indexes with what orders their hits."""
         for index in self.indexes if self._allowed.strict else ():
             index.strict = True
-        searches = Searches(self.indexes, self._selection, base_url=self._server(), tell=self._noticed)
+        searches = Searches(self.indexes, self._selection, base_url=self._model_options().base_url, tell=self._noticed)
         opening.callback(searches.close)
         return searches
 
@@ -185,13 +185,9 @@ class Session(Closing):
         """Let the code import the sources and call their tools."""
         sources = [index.source for index in self.indexes]
         factory = self._factory.changed(import_paths=importing.paths_of(sources, python, self._given))
-        base_url = self._server()
-
-        def opened(name: str) -> Model:
-            return open_model(name, base_url=base_url, notice=self._noticed)
-
+        model = partial(open_model, base_url=self._model_options().base_url, notice=self._noticed)
         factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
-            self._allowed, confirm=self.confirm, open_model=opened
+            self._allowed, confirm=self.confirm, open_model=model
         )
         # The replay of a summary gets the answers that the session got.
         self._factory = replace(factory, calls=factory.calls and recorded(factory.calls))
@@ -258,30 +254,12 @@ class Session(Closing):
                     "both an agent and a model were given", hint="leave one out: an agent has its own model"
                 )
             return self.agent
-        options = self._model_options()
-        prompts, model = prompt_folder(options.prompts or None), options.model
-        if isinstance(model, str):
-            model = open_model(
-                model,
-                base_url=options.base_url,
-                notice=self._noticed,
-                heard=options.heard,
-                keep_alive=options.keep_alive,
-            )
-            opening.callback(model.close)
-        traits = traits_of(model)
-        if not options.is_small(traits.parameters):
-            return CodeNavAgent(model, prompts=prompts, notice=self._noticed)
-        return SmallAgent(model, drafts=options.tries or (DRAFTS if traits.local else 1))
+        return open_agent(self._model_options(), opening, self._noticed)
 
     def _model_options(self) -> ModelOptions:
         """The options of the model with the configured values where they have none."""
         named = self.model if isinstance(self.model, ModelOptions) else ModelOptions(self.model or "")
         return filled(named, load_config().model)
-
-    def _server(self) -> str:
-        """The URL of the server for models beside the agent's."""
-        return self._model_options().base_url
 
     def _noticed(self, text: str) -> None:
         """Pass a notice of the model's client to the person, and into the record of the running episode."""
@@ -317,6 +295,7 @@ class Session(Closing):
             hint=Hints(self._searches.index).on,
             ranking=self._searches.ranking(request, following, self._episodes),
         )
+        description = following_text(self._description, self._episodes, space.sandbox)
         facts = EpisodeFacts(
             id=id,
             sources=[index.facts() for index in self.indexes],
@@ -330,7 +309,7 @@ class Session(Closing):
                 request,
                 agent=self._agent,
                 environments=self._environments_of(parts),
-                description=str(masker(self._factory.secrets)(self._told(space.sandbox))),
+                description=str(masker(self._factory.secrets)(description)),
                 limits=self._limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
@@ -376,17 +355,6 @@ class Session(Closing):
         own = {name: version for index in self.indexes for name, version in packages_of(index.source).items()}
         rest = [(name, version) for name, version in space.distributions if name not in own]
         return [*own.items(), *rest][:PACKAGES_TOLD]
-
-    def _told(self, sandbox: Sandbox) -> str:
-        """Return the library description, followed in later requests by what is left of the earlier ones."""
-        if not self._episodes:
-            return self._description
-        requests = "\n".join(f"- {episode.request} → {episode.result.answer}" for episode in self._episodes)
-        try:
-            held = ", ".join(f"{item.name}: {item.type}" for item in sandbox.variables().values()) or "none"
-        except SandboxUnavailable:
-            held = "unknown"
-        return f"{self._description}\n\nEarlier in this session:\n{requests}\nVariables that are still there: {held}"
 
 
 def _own_secrets(store: StoreOptions) -> dict[str, str]:

@@ -1,0 +1,34 @@
+"""The agent of a session: the one for the size of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from codenav.agents import CodeNavAgent
+from codenav.agents.models import open_model, traits_of
+from codenav.agents.prompts import prompt_folder
+from codenav.agents.small import DRAFTS, SmallAgent
+from codenav.core.options import ModelOptions
+from codenav.core.protocols import Agent
+
+
+def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str], None]) -> Agent:
+    """Open the model of these options, and return the agent that asks it.
+
+    `opening` closes a model that is opened here. `notice` gets what the model's client has to say.
+
+    Raises:
+        ModelNotConfigured, ModelRefused: for the reasons of `open_model`.
+        NotFound, UsageError: the folder of prompts cannot be used.
+    """
+    prompts, model = prompt_folder(options.prompts or None), options.model
+    if isinstance(model, str):
+        model = open_model(
+            model, base_url=options.base_url, notice=notice, heard=options.heard, keep_alive=options.keep_alive
+        )
+        opening.callback(model.close)
+    traits = traits_of(model)
+    if not options.is_small(traits.parameters):
+        return CodeNavAgent(model, prompts=prompts, notice=notice)
+    return SmallAgent(model, drafts=options.tries or (DRAFTS if traits.local else 1))
