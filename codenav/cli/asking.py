@@ -7,23 +7,30 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import click
 
 from codenav.cli.display import paused
+from codenav.core.approval import Approval, Question
 from codenav.core.system.terminal_text import neutral
 
 
-def confirm(question: str) -> bool:
-    """Ask a yes-or-no question. True if the person says yes; the end of the input (Ctrl-D) is a no."""
+def confirm(question: Question) -> Approval:
+    """Ask on the terminal. The end of the input (Ctrl-D) is a no."""
     try:
         with paused():
-            return click.confirm(question, default=False, err=True)
-    except click.Abort as abort:
-        _end_of_input(abort)
-        return False
+            for line in _shown(question):
+                click.echo(line, err=True)
+            while True:
+                click.echo(_asked(question), nl=False, err=True)
+                answer = _read(question, input())
+                if answer is not None:
+                    return answer
+    except EOFError:
+        click.echo(err=True)
+        return Approval(False)
 
 
 class Confirm:
@@ -35,20 +42,24 @@ class Confirm:
         self._cancelled, self._cancel = os.pipe()
         os.set_blocking(self._cancelled, False)
 
-    def __call__(self, question: str) -> bool:
-        """Ask, and return True if the person says yes."""
+    def __call__(self, question: Question) -> Approval:
+        """Ask, and return the answer."""
         if threading.current_thread() is threading.main_thread():
             with self._pause():
                 return confirm(question)
         with self._pause(), paused():
             self._forget()
-            click.echo(f"{neutral(question)} [y/N]: ", nl=False, err=True)
-            # `input` in a thread could not be ended, and would keep the process from ending.
-            ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
-            if self._cancelled in ready:
-                click.echo(err=True)
-                return False
-            return os.read(sys.stdin.fileno(), 1000).strip().lower() in (b"y", b"yes")
+            answer = None
+            while answer is None:
+                click.echo(_asked(question), nl=False, err=True)
+                # `input` in a thread could not be ended, and would keep the process from ending.
+                ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
+                said = b"" if self._cancelled in ready else os.read(sys.stdin.fileno(), 1000)
+                if not said:
+                    click.echo(err=True)
+                    return Approval(False)
+                answer = _read(question, said.decode("utf-8", "replace"))
+            return answer
 
     def _forget(self) -> None:
         """Forget what was cancelled before."""
@@ -59,6 +70,39 @@ class Confirm:
     def cancel(self) -> None:
         """Answer the open question with no. Callable from any thread."""
         os.write(self._cancel, b"!")
+
+
+def _shown(question: Question) -> Iterator[str]:
+    """The code of a step, with line numbers."""
+    for number, line in enumerate(question.code.splitlines(), 1):
+        yield f"{number:4} {neutral(line)}"
+
+
+def _asked(question: Question) -> str:
+    """The question with its possible answers."""
+    if question.kind == "step":
+        return f"{question.text} [y]es, [e]dit it first, or no with a reason [N]: "
+    if question.kind != "call":
+        return f"{neutral(question.text)} [y/N]: "
+    times = "once" if question.earlier == 1 else f"{question.earlier} times"
+    earlier = f" It was called {times} in this run." if question.earlier else ""
+    return f"{neutral(question.text)}{earlier} [y]es, a number of times, [a]ll of this run, or no with a reason [N]: "
+
+
+def _read(question: Question, said: str) -> Approval | None:
+    """The answer that a person wrote; None to ask again."""
+    word = said.strip()
+    small = word.lower()
+    if small in ("y", "yes"):
+        return Approval(True)
+    if question.kind == "call" and small in ("a", "all"):
+        return Approval(True, calls=None)
+    if question.kind == "call" and small.isdecimal() and int(small):
+        return Approval(True, calls=int(small))
+    if question.kind == "step" and small in ("e", "edit"):
+        code = click.edit(question.code, extension=".py")
+        return Approval(True, code=code.rstrip("\n")) if code and code.strip() else None
+    return Approval(False, reason="" if small in ("n", "no", "0") else word)
 
 
 def ask(question: str) -> str | None:

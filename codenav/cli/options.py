@@ -151,7 +151,7 @@ reading_options = joined(no_refresh_option, place_options)
 sandbox_options = setting_options(
     "Sandbox", "sandbox", "image", "network", "env", "mount", "memory", "cpus", "code_timeout"
 )
-tool_options = setting_options("Tools", "secret", "allow", "server")
+tool_options = setting_options("Tools", "secret", "allow", "approve", "server")
 agent_options = joined(
     setting_options("Model", "base_url", "prompts", "profile", "tries"),
     setting_options("Limits", "max_steps", "max_seconds", "max_tokens"),

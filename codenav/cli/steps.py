@@ -98,7 +98,9 @@ def under_way(number: int, action: Action, room: Room) -> Iterator[Line]:
 def ended(step: Step, room: Room) -> Iterator[Line]:
     """Yield the lines for the result of an action. The answer, and what the person said, are shown elsewhere."""
     kind, data = step.action.type, step.observation.to_data()
-    if isinstance(data, Mapping) and "rule" in data:
+    if _not_approved(data):
+        yield room.line(f"   → {step.observation.text}", "yellow")
+    elif isinstance(data, Mapping) and "rule" in data:
         yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
         yield from room.block(step.action.content or "(nothing)", lines=INVALID_LINES)
     elif room.is_all and not step.observation.ends:
@@ -121,17 +123,22 @@ def failed(step: Step, room: Room) -> Iterator[Line]:
     """Yield a line for a step that failed, and one for what happened to its state."""
     data = step.observation.to_data()
     told = _result(data) if "error" in data else f"→ {step.observation.text}"
-    if "rule" in data:
+    broken = "rule" in data and not _not_approved(data)
+    if broken:
         told = f"{step.number}. no valid action ({data['rule']}); the model wrote: {step.action.content}"
-    yield room.line(f"{'' if 'rule' in data else '   '}{flattened(told, 1000)}", "red")
+    yield room.line(f"{'' if broken else '   '}{flattened(told, 1000)}", "red")
     if data.get("notice"):
         yield room.line(f"   {data['notice']}", "yellow")
+
+
+def _not_approved(data: Any) -> bool:
+    return isinstance(data, Mapping) and data.get("rule") == "not_approved"
 
 
 def called(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:
     """Yield a line for each call to a tool. An unbounded room shows arguments and answers, too."""
     for call in calls:
-        good = call.outcome in ("ok", "replayed")
+        good = call.outcome in ("ok", "replayed", "dry-run")
         status = call.outcome if call.status is None else str(call.status)
         told = f"   {by or 'call'} {call.tool} → {status}, {call.seconds:.2f} s"
         if room.is_all:

@@ -178,7 +178,7 @@ class CodeObservation(Observation):
     drafts: Sequence[Draft] = ()
     """What was run for this step from the same state, if that was more than one script."""
     chosen: str = ""
-    """The draft that the result is of; empty if there was one script only."""
+    """The code that the result is of, if it is not that of the action: one of its drafts, or a person's."""
     agreement: str = ""
     """How many of the drafts gave this result: `2 of 3`. Empty if there was one only."""
     hint: str = ""
@@ -257,10 +257,13 @@ class DoneObservation(Observation):
 
 @dataclass(frozen=True)
 class InvalidAction(Observation):
-    """The model broke a rule of the action format: `text` names the rule and shows the right form."""
+    """An action that was not carried out: `text` names the rule of the action format that it breaks, and the right form.
+
+    It may be right and yet not approved; `text` then has the person's reason.
+    """
 
     rule: str = ""
-    """One of a closed list: `no_action`, `unknown_type`, `empty_content`, `truncated`."""
+    """One of a closed list: `no_action`, `unknown_type`, `empty_content`, `truncated`, `not_approved`."""
 
     @property
     def ok(self) -> bool:
@@ -277,6 +280,11 @@ class RecordedObservation(Observation):
     """An observation read back from a record."""
 
     data: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """False for an `InvalidAction`."""
+        return not (isinstance(self.data, Mapping) and "rule" in self.data)
 
     def to_data(self) -> Any:
         """The observation as recorded."""

@@ -178,7 +178,8 @@ class CheckOptions:
     )
 
 
-GATES = ("read", "write", "all", "ask")
+GATES = ("read", "write", "all", "ask", "dry-run")
+APPROVALS = ("none", "writes", "steps")
 LEAST_ANSWER, MOST_ANSWER = 80, 100_000
 """Fewest and most characters of an answer in an observation: a line, and more than an observation has."""
 
@@ -193,8 +194,12 @@ class ToolOptions:
 
     allow: str = setting(
         "read", "Calls to tools that the code may make: those that only read; also those that write; all, deleting "
-        "ones too; or ask, for each that does more than read.",
+        "ones too; ask, for each that does more than read; or dry-run, which checks and records such a call unsent.",
         choices=GATES,
+    )  # fmt: skip
+    approve: str = setting(
+        "none", "Ask before: each call to a tool that does more than read (writes), or each step of code (steps).",
+        choices=APPROVALS,
     )  # fmt: skip
     secrets: Sequence[str] | Mapping[str, str] = setting(
         (), "Secret NAME of a tool source, from the environment variable VARIABLE; NAME may be a header, "

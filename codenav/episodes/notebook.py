@@ -95,7 +95,7 @@ def _earlier(document: Mapping[str, Any]) -> str:
     if any(step["action"]["type"] == "code_summary" for step in document["steps"]):
         return ""
     steps = [step for step in document["steps"] if step["action"]["type"] == "code"]
-    codes = [step["action"]["content"].strip("\n") for step in steps if step["observation"]["outcome"] == "ok"]
+    codes = [step["action"]["content"].strip("\n") for step in steps if step["observation"].get("outcome") == "ok"]
     own, code = "\n\n".join(codes), document["summary"]["code"].rstrip("\n")
     return code.removesuffix(own).rstrip("\n") if own and code.endswith(f"\n\n{own}") else ""
 
@@ -175,6 +175,8 @@ def _done(step: Mapping[str, Any]) -> list[str]:
 def _other(step: Mapping[str, Any]) -> list[str]:
     kind = step["action"]["type"]
     title = "no valid action" if kind == "invalid" else "other action"
+    if kind == "invalid" and step["observation"]["rule"] == "not_approved":
+        title = "not approved"
     return [f"## Step {step['number']}: {title}", fenced(step["action"]["content"]), fenced(step["shown"])]
 
 

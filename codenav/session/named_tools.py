@@ -54,7 +54,7 @@ def open_tools(data: Mapping[str, Any]) -> Tools:
     finally:
         for variable in variables.values():
             os.environ.pop(variable, None)
-    calls = EpisodeCalls(tools, "", allow=options.allow)
+    calls = EpisodeCalls(tools, "", options=options)
     return Tools(MaskedCalls(tools, tools.secrets), calls, tools.secrets, tools.close)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+from codenav.core.approval import Approver, Question, answer_of
 from codenav.core.config import load_config
 from codenav.core.errors import SandboxUnavailable, StorageFull, Unavailable, UsageError
 from codenav.core.execution import Mount, Resources, SandboxSettings, SandboxSpec
@@ -46,9 +47,6 @@ if pid == 0:
 os.waitpid(pid, 0)
 """
 
-Confirm = Callable[[str], bool]
-"""Callback that asks a person a yes-or-no question."""
-
 
 @dataclass(frozen=True)
 class SandboxFactory:
@@ -71,7 +69,7 @@ class SandboxFactory:
         options: SandboxOptions,
         *,
         on: Sequence[On] = (),
-        confirm: Confirm | None = None,
+        confirm: Approver | None = None,
         allow_private: bool = False,
     ) -> Self:
         """Return a factory whose sandboxes can import the code bases `on`, which need not be indexed.
@@ -89,7 +87,7 @@ class SandboxFactory:
 
     @classmethod
     def prepared(
-        cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Confirm | None = None
+        cls, options: SandboxOptions, *, sources: Callable[[], Sequence[Source]], confirm: Approver | None = None
     ) -> Self:
         """Turn options into a backend and a specification, without anything to import yet. No other place does this.
 
@@ -130,7 +128,7 @@ class SandboxFactory:
         self,
         options: ToolOptions,
         *,
-        confirm: Confirm | None = None,
+        confirm: Approver | None = None,
         open_model: Callable[[str], Model] | None = None,
     ) -> tuple[Self, ToolCalls | None]:
         """Return a factory of sandboxes whose code can call the tools of `folders`, and what answers the calls.
@@ -243,7 +241,7 @@ def packages_inside(sandbox: Sandbox) -> list[tuple[str, str]]:
 
 def choose_backend(
     named: str,
-    confirm: Confirm | None = None,
+    confirm: Approver | None = None,
     *,
     sources: Callable[[], Sequence[Source]] = tuple,
     image: str = "",
@@ -282,7 +280,8 @@ def choose_backend(
     row = diagnose("bubblewrap")
     if row.ok:
         return Choice("bubblewrap")
-    if confirm and confirm(f"{row.detail}. Run the code without isolation, with your rights and your files?"):
+    asked = f"{row.detail}. Run the code without isolation, with your rights and your files?"
+    if confirm and answer_of(confirm, Question(asked, "isolation")).allowed:
         return Choice("process")
     engine = "no engine of Docker has an image for these sources" if wanted else "no engine of Docker serves"
     build = f", or {_build(wanted)}" if wanted else ""

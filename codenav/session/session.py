@@ -12,6 +12,8 @@ from pathlib import Path
 
 from codenav.agents.models import open_model
 from codenav.agents.small import SmallAgent
+from codenav.core.actions import Code
+from codenav.core.approval import Approver
 from codenav.core.config import Config, episodes_dir, load_config
 from codenav.core.errors import UsageError
 from codenav.core.events import Event
@@ -25,6 +27,7 @@ from codenav.core.system.closing import Closing
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments import EpisodeParts, MakeEnvironments, small_environments, standard_environments
+from codenav.environments.approved import ApprovedEnvironment
 from codenav.environments.masked import MaskedEnvironment
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
@@ -41,7 +44,7 @@ from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
 from codenav.session.host_calls import recorded
-from codenav.session.sandbox_factory import Confirm, SandboxFactory, checked_work_dir, sources_of
+from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir, sources_of
 from codenav.session.searches import Searches
 from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
 from codenav.session.workspace import Workspace
@@ -105,9 +108,9 @@ class Session(Closing):
     """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
     ask: Callable[[str], str | None] | None = None
     """Answers a question of the agent. None means that nobody is there."""
-    confirm: Confirm | None = None
-    """Asked before `auto` falls back to `process`, and before each call that `allow="ask"` wants asked; the latter
-    comes from another thread. None refuses."""
+    confirm: Approver | None = None
+    """Asked before `auto` falls back to `process`, and before each step or call that is to be approved; the latter
+    comes from another thread, while the step waits. None refuses."""
     progress: Callable[[Progress], None] | None = None
     """Gets the progress of each build of an index."""
     notice: Notify | None = None
@@ -270,7 +273,7 @@ class Session(Closing):
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        calls = EpisodeCalls(self._calls, request, allow=self._allowed.allow) if self._calls else None
+        calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
         earlier = [step for episode in self._episodes for step in episode.steps]
@@ -327,13 +330,18 @@ class Session(Closing):
         return episode
 
     def _leaves_something(self, info: SandboxInfo, calls: EpisodeCalls | None) -> bool:
-        """True if code may do what no checkpoint takes back: by a tool, a call, a mount, the network, or anything."""
+        """True if code may do what no checkpoint takes back: by a tool, a call, a mount, the network, or anything.
+
+        It is also true if a person sees each step first, who is not to be asked about three.
+        """
         writable = any(mount.writable for mount in self._factory.template.mounts)
         contained = info.isolated and info.network == "none" and not writable and not self._answers_calls
-        return not contained or (calls is not None and not calls.only_reads)
+        return self._allowed.approve == "steps" or not contained or (calls is not None and not calls.only_reads)
 
     def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
         made = self._make_environments(parts)
+        if self._allowed.approve == "steps":
+            made = [ApprovedEnvironment(one, self.confirm) if one.action is Code else one for one in made]
         if not self._factory.secrets:
             return made
         mask = masker(self._factory.secrets)

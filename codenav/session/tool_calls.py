@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from codenav.core.approval import Approver
 from codenav.core.errors import MissingExtra
 from codenav.core.execution import ToolCall
 from codenav.core.options import ToolOptions
@@ -35,6 +36,8 @@ _ALLOWED = {
     "write": "Calls that read, create or change something are allowed; those that delete are refused.",
     "all": "All calls are allowed, those that delete included: make only those that the request asks for.",
     "ask": "Calls that only read are allowed. For each other one the person is asked, and may refuse.",
+    "dry-run": "Calls that only read are made. All others are checked and answered with 'not sent (dry run)': make "
+    "those that the request needs, and do not count on what they return.",
 }
 _ONCE = (
     "What a call did stays done, also where its step fails later. The result of a step lists its calls with their "
@@ -102,15 +105,15 @@ class ToolCalls:
         options: ToolOptions,
         *,
         handler: CallHandler | None = None,
-        confirm: Callable[[str], bool] | None = None,
+        confirm: Approver | None = None,
         secrets: Mapping[str, str] | None = None,
         open_model: Callable[[str], Model] | None = None,
     ) -> ToolCalls:
         """Open the broker of these tools.
 
-        `confirm` asks a person for the gate `ask`; None refuses. Its method `cancel`, if it has one, is called when the
-        step of the question is over. `secrets` (name to value) are masked in what is told of a call, as are those of
-        the options. `open_model` opens the model that shortens answers.
+        `confirm` asks a person about calls that are to be approved; None refuses them. Its method `cancel`, if it has
+        one, is called when the step of the question is over. `secrets` (name to value) are masked in what is told of a
+        call, as are those of the options. `open_model` opens the model that shortens answers.
 
         Raises:
             UsageError, NotFound, Unavailable, MissingExtra: a secret has no value, or the tools cannot be used here.
@@ -220,11 +223,13 @@ class ToolCalls:
 class EpisodeCalls:
     """The calls to tools of one episode. Its `hear` gets each of them when it ends, and who made it."""
 
-    def __init__(self, tools: ToolCalls, request: str, *, allow: str = ToolOptions.allow) -> None:
+    def __init__(self, tools: ToolCalls, request: str, *, options: ToolOptions | None = None) -> None:
+        options = options or ToolOptions()
+        allow = "ask" if options.approve == "writes" and options.allow != "dry-run" else options.allow
         self._tools, self._request = tools, request
         self.told = f"{_CALLING} {_ALLOWED[allow]} {_ONCE}"
         """Sentences for a model. See `CallsOfStep`."""
-        self.only_reads = allow == "read"
+        self.only_reads = allow in ("read", "dry-run")
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
         """`by` is `step` or `replay`."""
 

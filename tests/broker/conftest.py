@@ -39,7 +39,7 @@ def calls(service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     opened: list[Calls] = []
 
     def make(*secrets: str, allow: str = "all", **more: Any) -> Calls:
-        fields = {name: more.pop(name) for name in ("server", "handlers", "tool_timeout") if name in more}
+        fields = {name: more.pop(name) for name in ("server", "handlers", "tool_timeout", "approve") if name in more}
         given = {name: VARIABLES[name][0] for name in secrets} | more.pop("more_secrets", {})
         specs = more.pop("specs", None) or [shop(service.url), trouble(service.url)]
         made = Calls(tmp_path, specs, ToolOptions(allow=allow, secrets=given, **fields), **more)

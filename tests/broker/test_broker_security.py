@@ -15,6 +15,7 @@ import pytest
 from tool_service import CLIENT_SECRET, KEY, PASSWORD, ToolService
 from tool_specs import Calls, operation, shop
 
+from codenav.core.approval import Approval, Question
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.options import ToolOptions
 from codenav.tools.broker.flights import Flight
@@ -232,21 +233,60 @@ def test_gates(service: ToolService, calls: Any, allow: str, passing: int) -> No
 
 
 def test_the_gate_ask_asks_for_each_write_anew(service: ToolService, calls: Any) -> None:
-    questions: list[str] = []
+    questions: list[Question] = []
 
-    def confirm(question: str) -> bool:
+    def confirm(question: Question) -> bool | Approval:
         questions.append(question)
-        return len(questions) != 2
+        return Approval(False, reason="one is \x1benough") if len(questions) == 2 else True
 
     call = calls("shop_key", allow="ask", confirm=confirm)
     assert "value" in call("shop.list_orders")
     assert "value" in call("shop.create_order", customer=7, lines=LINES, note="\x1b[2J")
-    assert "did not allow" in call("shop.create_order", customer=7, lines=LINES)["refused"]
+    refused = call("shop.create_order", customer=7, lines=LINES)["refused"]
+    assert "did not allow shop.create_order: one is" in refused and "\x1b" not in refused
     assert "value" in call("shop.delete_order", order_id=1001)
     assert len(questions) == 3 and len(service.writes) == 2
-    assert questions[0].startswith("Let the code call shop.create_order(customer=7, lines=[{'product': 1,")
-    assert "\x1b" not in questions[0]
+    assert str(questions[0]).startswith("Let the code call shop.create_order(customer=7, lines=[{'product': 1,")
+    assert "\x1b" not in str(questions[0])
+    assert [(one.tool, one.earlier) for one in questions[:2]] == [("shop.create_order", 0), ("shop.create_order", 1)]
+    assert questions[0].arguments["customer"] == 7
     # A call with wrong arguments asks nobody.
     call("shop.create_order", customer="x", lines=LINES)
     assert len(questions) == 3
     assert "--allow write" in calls("shop_key", allow="ask")("shop.create_order", customer=7, lines=LINES)["refused"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [(True, [1, 2, 3, 4, 5]), (Approval(True, calls=3), [1, 4]), (Approval(True, calls=None), [1])],
+    ids=["once", "three", "all"],
+)
+def test_an_approval_holds_for_as_many_calls_as_it_says(calls: Any, answer: bool | Approval, asked: list[int]) -> None:
+    """The gate asks also where the option lets writes pass; a list asks again, and so does another run."""
+    numbers: list[int] = []
+    answers: list[Any] = []
+
+    def confirm(question: Question) -> bool | Approval:
+        numbers.append(len(answers) + 1)
+        return answer
+
+    call = calls("shop_key", allow="write", approve="writes", confirm=confirm)
+    call.broker.begin("one", None)
+    for _ in range(5):
+        answers.append(call("shop.delete_order", order_id=1001))
+    assert numbers == asked and not any("refused" in one for one in answers)
+    for _ in range(2):
+        answers.append(call("shop.create_order", customer=7, lines=LINES))
+    assert numbers[len(asked) :] == [6, 7]
+    call.broker.begin("another", None)
+    call("shop.delete_order", order_id=1001)
+    assert numbers[-1] == 8
+
+
+def test_a_dry_run_checks_and_records_and_sends_nothing_that_writes(service: ToolService, calls: Any) -> None:
+    call = calls("shop_key", allow="dry-run", approve="writes")
+    assert "value" in call("shop.list_orders")
+    assert call("shop.create_order", customer=7, lines=LINES) == {"value": "not sent (dry run)"}
+    assert (call.last.outcome, call.last.arguments["customer"]) == ("dry-run", 7)
+    assert "customer" in call("shop.create_order", customer="x", lines=LINES)["refused"]
+    assert service.writes == []

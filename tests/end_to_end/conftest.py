@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from chat_server import ChatServer
 from command_line import Ran, children, codenav, left_behind
+from tool_service import KEY, ToolService
 
 LIBRARY = {
     "README.md": "# farm\n\nAreas of fields.\n\n## Units\n\nAll lengths are in metres.\n",
@@ -71,3 +72,16 @@ def nothing_stays() -> Iterator[None]:
     before = children()
     yield
     assert left_behind(before) == []
+
+
+@pytest.fixture
+def service() -> Iterator[ToolService]:
+    with ToolService() as running:
+        yield running
+
+
+@pytest.fixture
+def shop(service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The shop as a source; its key is in the environment."""
+    monkeypatch.setenv("SHOP_KEY", KEY)
+    return f"openapi:{service.write(tmp_path)}"

@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +33,6 @@ LIST = "mine = list_orders(customer=7)\nprint(len(mine), mine[-1]['total'])"
 SCRIPT = f"{FIND}\n{ORDER}\n{LIST}\n"
 NO_CHECKS = CheckOptions(lint=False, types=False)
 UNCHECKED = ("--set=checks.types=no", "--set=checks.lint=no")
-
-
-@pytest.fixture
-def service() -> Iterator[ToolService]:
-    with ToolService() as running:
-        yield running
-
-
-@pytest.fixture
-def shop(service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The shop as a source; its key is in the environment."""
-    monkeypatch.setenv("SHOP_KEY", KEY)
-    return f"openapi:{service.write(tmp_path)}"
 
 
 @pytest.fixture
@@ -377,7 +364,7 @@ def test_the_gate_that_asks(
     )
     code, shown = on_terminal(
         "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", *UNCHECKED,
-        "--model", f"scripted:{script}", answers={"[y/N]: ": answer},
+        "--model", f"scripted:{script}", answers={"[N]: ": answer},
     )  # fmt: skip
     assert code == 0, shown
     assert shown.count("Let the code call shop.create_order(customer=7, lines=") == 1, shown
@@ -390,7 +377,7 @@ def test_a_question_that_is_interrupted_ends_the_run(shop: str, service: ToolSer
     script.write_text(f"<action><type>code</type><content>\n{FIND}\n{ORDER}\n</content></action>\n")
     code, shown = on_terminal(
         "run", REQUEST, "--on", shop, "--secret", "shop_key=SHOP_KEY", "--allow", "ask", *UNCHECKED,
-        "--model", f"scripted:{script}", answers={"[y/N]: ": INTERRUPT}, seconds=30,
+        "--model", f"scripted:{script}", answers={"[N]: ": INTERRUPT}, seconds=30,
     )  # fmt: skip
     assert code == 130, shown
     assert service.writes == []

@@ -21,7 +21,7 @@ class ToolCall(Stored):
     """`read`, `write` or `destroy`."""
     outcome: str = "ok"
     """`ok`; `error`, an answer with an error status; `refused`, nothing was sent; `failed`, no answer came; `replayed`,
-    the answer is that of an earlier equal call."""
+    the answer is that of an earlier equal call; `dry-run`, checked and not sent."""
     status: int | None = None
     """HTTP status of the answer; None if there is none."""
     seconds: float = 0.0

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from codenav.core.approval import Approver
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.execution import ToolCall
 from codenav.core.options import GATES, ToolOptions
@@ -33,7 +34,7 @@ from codenav.tools.broker.answers import Promises
 from codenav.tools.broker.arguments import ArgumentChecker, without_content
 from codenav.tools.broker.compress import compressed
 from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
-from codenav.tools.broker.gates import Gate
+from codenav.tools.broker.gates import DRY_RUN, Gate
 from codenav.tools.broker.local import call_function, call_mcp
 from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.broker.security import Secrets
@@ -46,6 +47,8 @@ from codenav.tools.state_files import OPERATIONS, read_operation, read_spec_of, 
 PREFIX = "tools/"
 MOST_CALLS = 200
 """Most calls to tools in one step, refused ones included."""
+NOT_SENT = "not sent (dry run)"
+"""The answer of a call that a dry run checked and did not send."""
 _NAME = re.compile(r"tools/(\w+)/(\w+)", re.ASCII)
 
 Compress = Callable[[Operation, str, Any], str]
@@ -78,7 +81,7 @@ class Broker(Closing):
         folders: Sequence[Path],
         options: ToolOptions,
         *,
-        confirm: Callable[[str], bool] | None = None,
+        confirm: Approver | None = None,
         called: Callable[[ToolCall], None] | None = None,
         compress: Compress | None = None,
     ) -> None:
@@ -87,7 +90,7 @@ class Broker(Closing):
         Args:
             folders: Their states (`Source.tools`).
             options: Gate, secrets, server, functions.
-            confirm: Asks a person about a call; without it the gate `ask` refuses.
+            confirm: Asks a person about a call that is to be approved; without it such a call is refused.
             called: Gets the record of each call when it is over.
             compress: Shortens answers for the record; without it rules do.
 
@@ -98,7 +101,7 @@ class Broker(Closing):
         if options.allow and options.allow not in GATES:
             raise UsageError(f"no gate {options.allow!r}", hint=f"--allow takes {', '.join(GATES)}")
         self._options = options
-        self._gate = Gate(options.allow, confirm)
+        self._gate = Gate(options.allow, confirm, asks=options.approve == "writes")
         self._called = called or (lambda call: None)
         self._compress = compress
         self._http = Http(call_seconds=options.tool_timeout)
@@ -112,6 +115,8 @@ class Broker(Closing):
     def begin(self, request: str, seconds: float | None) -> None:
         """Begin a step for a request, of at most so many seconds: its calls are counted anew."""
         with self._lock:
+            if request != self._request:
+                self._gate.begin()
             self._request, self._count = request, 0
             self._until = None if seconds is None else time.monotonic() + seconds
 
@@ -203,7 +208,8 @@ class Broker(Closing):
         checked = service.checker.checked(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
-        self._gate.check(call.tool, operation.effect, self._mask(without_content(checked)))
+        if not self._gate.check(call.tool, operation.effect, self._mask(without_content(checked))):
+            return answers.Result({"value": NOT_SENT}, NOT_SENT, outcome=DRY_RUN), replace(call, shown=NOT_SENT)
         with self._lock:
             until = time.monotonic() + self._http.call_seconds
             flight = Flight(until if self._until is None else min(until, self._until))
