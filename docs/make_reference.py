@@ -10,6 +10,7 @@ import click
 from codenav.cli import former
 from codenav.cli.main import cli
 from codenav.core.config import PARTS, SETTINGS
+from codenav.core.named_models import NamedModel
 from codenav.core.options import FORMER
 from codenav.core.setting import Setting, settings_of
 
@@ -41,6 +42,11 @@ The file is `config.toml` in the user's configuration directory (`codenav doctor
 default. An unknown key is an error. Switches are yes or no on the command line and in variables, true or false in the
 file; lists are separated by commas. What has no key belongs to one run.
 """
+MODELS = """### Models of your own
+
+A table `[models.NAME]` makes NAME a model for `--model` and for every other setting that names one. An unknown key is
+an error here, too.
+"""
 VARIABLES = """## Variables without a key
 
 | variable | what it is |
@@ -61,6 +67,8 @@ def page() -> str:
         parts.append(
             f"### {TITLES[name]}\n\n| key | option of run | default | what it is |\n|---|---|---|---|\n{rows}\n"
         )
+    rows = "\n".join(row(one, set()).replace("`--set`", "–") for one in settings_of(NamedModel).values())
+    parts.append(f"{MODELS}\n| key | option of run | default | what it is |\n|---|---|---|---|\n{rows}\n")
     parts.append(VARIABLES)
     lines = "\n".join(f"| `{name}` | {cell(one.get_short_help_str(300))} |" for name, one in commands.items())
     parts.append(f"## Commands\n\n`--on` names sources, what stands without an option is the thing itself.\n\n"

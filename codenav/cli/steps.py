@@ -169,11 +169,12 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
 
 
 def spent(result: EpisodeResult) -> str:
-    """Return `3 steps, 4,210 tokens in 3 requests, 12.4 s`, without tokens if no model was asked."""
+    """Return `3 steps, 4,210 tokens in 3 requests, $0.0093, 12.4 s`, without what is not known."""
     usage = result.usage
     about = "about " if usage.estimated else ""
     asked = [f"{about}{usage.tokens:,} tokens in {counted(usage.requests, 'request')}"] if usage.requests else []
-    return ", ".join([counted(len(result.steps), "step"), *asked, f"{result.seconds:,.1f} s"])
+    cost = [f"{about}${usage.dollars:,.4f}"] if usage.dollars else []
+    return ", ".join([counted(len(result.steps), "step"), *asked, *cost, f"{result.seconds:,.1f} s"])
 
 
 def _heading(number: int, action: Action) -> str:

@@ -257,7 +257,7 @@ class DoneObservation(Observation):
 
 @dataclass(frozen=True)
 class InvalidAction(Observation):
-    """An action that was not carried out: `text` names the rule of the action format that it breaks, and the right form.
+    """An action that was not carried out: `text` names the rule of the format that it breaks, and the right form.
 
     It may be right and yet not approved; `text` then has the person's reason.
     """

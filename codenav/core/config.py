@@ -11,13 +11,14 @@ import os
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import ELSEWHERE, Unavailable, UsageError
 from codenav.core.execution import DOCKER_ONLY, Resources
 from codenav.core.limits import Limits
+from codenav.core.named_models import NamedModel
 from codenav.core.options import (
     FORMER,
     CheckOptions,
@@ -30,6 +31,9 @@ from codenav.core.options import (
 from codenav.core.options import StoreOptions as StoreOptions
 from codenav.core.setting import Setting, filled, settings_of, updated
 from codenav.core.tool_selection import ToolSelection
+
+MODELS = "models"
+"""The section of the configuration file whose tables are models."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Config:
     store: StoreOptions = StoreOptions()
     selection: ToolSelection = ToolSelection()
     graph: GraphOptions = GraphOptions()
+    models: Mapping[str, NamedModel] = field(default_factory=dict)
+    """Models by the names that the user gave them."""
 
     def store_options(self, **keywords: Any) -> StoreOptions:
         """Return the configured store, replaced by keywords that are not None.
@@ -70,7 +76,7 @@ class Config:
         return replace(whole, **own, resources=options.resources or self.resources)
 
 
-PARTS: Mapping[str, Any] = {item.name: type(item.default) for item in fields(Config)}
+PARTS: Mapping[str, Any] = {item.name: type(item.default) for item in fields(Config) if item.name != MODELS}
 """The options classes by the field of `Config` that has the configured one."""
 SETTINGS: Mapping[str, Setting] = {name: one for part in PARTS.values() for name, one in settings_of(part).items()}
 """Every setting by its keyword, in the order of the reference."""
@@ -169,31 +175,34 @@ def load_config() -> Config:
         UsageError: the file is not TOML or has an unknown key, or a value has the wrong type or is out of range.
         Unavailable: codenav's own folder cannot be read.
     """
-    values = _of_file(config_file())
+    values, models = _of_file(config_file())
     for name in (*FORMER, *SETTINGS):
         one = SETTINGS.get(FORMER.get(name, name))
         variable = f"CODENAV_{name.upper()}"
         if one and one.configured and os.environ.get(variable):
             values[one.keyword] = one.parse(os.environ[variable], variable)
     values |= _given
-    return Config(**{name: _part(kind, values) for name, kind in PARTS.items()})
+    return Config(**{name: _part(kind, values) for name, kind in PARTS.items()}, models=models)
 
 
-def _of_file(path: Path) -> dict[str, Any]:
-    """Read the values of a configuration file by keyword. Its tables are the sections of keys."""
+def _of_file(path: Path) -> tuple[dict[str, Any], dict[str, NamedModel]]:
+    """Read the values of a configuration file by keyword, and its models. Its tables are the sections of keys."""
     if not path.is_file():
-        return {}
+        return {}, {}
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"cannot read {path}: {error}", hint="mend the file or move it away") from error
+    named = document.pop(MODELS, {})
+    if not isinstance(named, dict):
+        raise UsageError(f"models in {path} is no section", hint="[models.NAME], with model = below it")
     values = {}
     for key, value in document.items():
         inside = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
         for name, one in inside.items():
             found = setting_of(name, str(path))
             values[found.keyword] = found.parse(one, str(path))
-    return values
+    return values, {name: NamedModel.of(name, table, str(path)) for name, table in named.items()}
 
 
 def _part(kind: Any, values: Mapping[str, Any]) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from codenav.core.system.stored import Stored
 
@@ -21,8 +21,19 @@ class Usage(Stored):
     """Time in model calls, including retries and waits."""
     estimated: bool = False
     """True if a server reported no tokens and `estimate_tokens` replaced them."""
+    dollars: float = 0.0
+    """Cost at the prices of the configuration file; 0 where it gives none."""
 
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON types; `dollars` is there where a price is known."""
+        found = super().to_dict()
+        return found if self.dollars else {name: value for name, value in found.items() if name != "dollars"}
+
+    def priced(self, price_in: float, price_out: float) -> Usage:
+        """The same with its cost, at these dollars for a million tokens read and written."""
+        return replace(self, dollars=(self.input_tokens * price_in + self.output_tokens * price_out) / 1e6)
 
     @property
     def tokens(self) -> int:
@@ -36,6 +47,7 @@ class Usage(Stored):
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
             estimated=self.estimated or other.estimated,
+            dollars=self.dollars + other.dollars,
         )
 
 

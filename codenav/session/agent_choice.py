@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 from codenav.agents import CodeNavAgent
-from codenav.agents.models import open_model, traits_of
+from codenav.agents.models import model_name, open_model, traits_of
 from codenav.agents.prompts import prompt_folder
 from codenav.agents.small import DRAFTS, SmallAgent
+from codenav.core.config import load_config
 from codenav.core.options import ModelOptions
 from codenav.core.protocols import Agent
 
@@ -23,6 +25,9 @@ def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str]
         NotFound, UsageError: the folder of prompts cannot be used.
     """
     prompts, model = prompt_folder(options.prompts or None), options.model
+    own = load_config().models.get(model_name(model, options.base_url)) if isinstance(model, str) else None
+    if own and own.profile:
+        options = replace(options, profile=own.profile)
     if isinstance(model, str):
         model = open_model(
             model, base_url=options.base_url, notice=notice, heard=options.heard, keep_alive=options.keep_alive

@@ -367,7 +367,8 @@ class Session(Closing):
 
 def _own_secrets(store: StoreOptions) -> dict[str, str]:
     """Return secrets that no code ever saw but a record must not contain: a server may quote its key in an error."""
-    return {**store.secrets(), **{name: os.environ[name] for name in ("OPENAI_API_KEY",) if os.environ.get(name)}}
+    keys = ["OPENAI_API_KEY", *(model.key for model in load_config().models.values())]
+    return {**store.secrets(), **{name: os.environ[name] for name in keys if os.environ.get(name)}}
 
 
 # A misspelled argument is answered with a near one.

@@ -11,7 +11,8 @@ from codenav.agents.models.scripted import SCRIPTED, FunctionModel, ScriptedMode
 from codenav.agents.models.traits import Traits, traits_of
 from codenav.core.config import load_config
 from codenav.core.errors import ModelNotConfigured
-from codenav.core.messages import Hear
+from codenav.core.messages import Hear, Sampling
+from codenav.core.named_models import NamedModel
 from codenav.core.protocols import Model
 from codenav.core.system.terminal_text import shown_url
 
@@ -56,8 +57,10 @@ def open_model(
     max_tokens: int = MAX_TOKENS,
     keep_alive: float | None = None,
 ) -> Model:
-    """The model of `model_name`: codenav itself serves `local:NAME` and `gguf:FILE`, `scripted:FILE` plays a file of
-    actions, any other name is one on a server.
+    """The model of `model_name`, which may be one of `[models.NAME]` in the configuration file.
+
+    Codenav itself serves `local:NAME` and `gguf:FILE`, `scripted:FILE` plays a file of actions, any other name is one
+    on a server.
 
     An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
     retry and each parameter that the server refused; `heard` with the text that arrives while a model writes.
@@ -67,16 +70,28 @@ def open_model(
     Raises:
         ModelNotConfigured: for the reasons of `model_name`.
         MissingExtra: a local model without the extra `local`.
-        Unavailable: too little memory for a local model.
+        Unavailable: too little memory for a local model, or the variable of a key is not set.
         ModelRefused: OpenAI's own server without a key.
         UsageError: `base_url` is not a URL, or the file of a script or a model cannot be read.
         NotFound: the file of a script or a model does not exist.
     """
     name = model_name(name, base_url)
+    own = load_config().models.get(name, NamedModel(name))
+    name, base_url, max_tokens = own.model, own.base_url or base_url, own.max_tokens or max_tokens
     if is_local(name):
         if base_url and notice:
             notice(f"{shown_url(base_url)} is not asked: {name} is served by codenav itself")
         return LocalModel(name, notice=notice, heard=heard, max_tokens=max_tokens, keep_alive=keep_alive)
     if name.startswith(SCRIPTED):
         return load_script(name.removeprefix(SCRIPTED))
-    return ChatModel(name, base_url=base_url or None, notice=notice, heard=heard, max_tokens=max_tokens)
+    return ChatModel(
+        name,
+        base_url=base_url or None,
+        api_key=own.secret() or None,
+        notice=notice,
+        heard=heard,
+        max_tokens=max_tokens,
+        sampling=Sampling(own.temperature or 0.0, own.seed, own.top_p),
+        context=own.context,
+        prices=(own.price_in, own.price_out),
+    )

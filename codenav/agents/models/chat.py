@@ -67,6 +67,9 @@ class ChatModel:
         heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
         tries: int = TRIES,
+        sampling: Sampling | None = None,
+        context: int | None = None,
+        prices: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         """Check the URL and the key; nothing is sent yet.
 
@@ -78,6 +81,9 @@ class ChatModel:
             heard: called for each request, and with the text from a server that streams, as it arrives.
             max_tokens: limit of one answer.
             tries: requests before a fault that may pass counts as permanent.
+            sampling: that of answers for which the caller names none; by default the likeliest tokens.
+            context: tokens of the context, if known; by default it is learned from an overflow.
+            prices: dollars of a million tokens, read and written.
 
         Raises:
             UsageError: `base_url` is not an HTTP URL.
@@ -96,6 +102,8 @@ class ChatModel:
         self._notice = notice or (lambda text: None)
         self._heard = heard or (lambda heard: None)
         self._profile = profile_of(url, name, max_tokens)
+        self._profile.context = self._profile.context or context
+        self._sampling, self._prices = sampling or Sampling(), prices
         self._tries = tries
         self._traits: Traits | None = None
         # The client insists on a key; servers that need none ignore it.
@@ -132,7 +140,7 @@ class ChatModel:
             Cancelled: the scope in which it was called was cancelled (`codenav.core.cancelling`).
         """
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
-        ledger = Ledger(sum(estimate_tokens(message.content) for message in messages))
+        ledger = Ledger(sum(estimate_tokens(message.content) for message in messages), self._prices)
         try:
             answer = self._answer(messages, deadline, ledger, sampling)
             if answer.spent_on_reasoning and self._profile.double():
@@ -197,7 +205,7 @@ class ChatModel:
         stop: bool = True,
     ) -> Answer:
         """Ask until there is an answer, a permanent fault, or no time left."""
-        sampling = sampling or Sampling()
+        sampling = sampling or self._sampling
         prompt = sum(estimate_tokens(message.content) for message in messages)
         tries = 0
         fitted, refitted = self._profile.room(prompt), False

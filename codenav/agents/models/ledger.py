@@ -13,9 +13,9 @@ from codenav.core.usage import Usage, estimate_tokens
 class Ledger:
     """The ledger of one call, retries and repeats included."""
 
-    def __init__(self, prompt: int) -> None:
-        """`prompt`: the estimated length of the prompt in tokens."""
-        self._prompt = prompt
+    def __init__(self, prompt: int, prices: tuple[float, float] = (0.0, 0.0)) -> None:
+        """`prompt`: the estimated length of the prompt in tokens. `prices` are those of `Usage.priced`."""
+        self._prompt, self._prices = prompt, prices
         self._began = time.monotonic()
         self._usage = Usage()
         self._cut = ("", "")
@@ -46,7 +46,7 @@ class Ledger:
 
     def usage(self) -> Usage:
         """The usage of the call up to now, and its duration."""
-        return self._usage + Usage(seconds=time.monotonic() - self._began)
+        return (self._usage + Usage(seconds=time.monotonic() - self._began)).priced(*self._prices)
 
     def partial(self) -> Completion:
         """The partial completion of a call that ends without an answer."""

@@ -34,6 +34,7 @@ class Profile:
     """Newer models of OpenAI call it `max_completion_tokens`. Empty if the model accepts neither."""
     temperature: bool = True
     seed: bool = True
+    top_p: bool = True
     grammar: bool = True
     stop: bool = True
     stream: bool = True
@@ -65,6 +66,8 @@ class Profile:
             chosen["temperature"] = sampling.temperature
         if self.seed and sampling.seed is not None:
             chosen["seed"] = sampling.seed
+        if self.top_p and sampling.top_p is not None:
+            chosen["top_p"] = sampling.top_p
         if self.grammar and sampling.grammar:
             chosen["grammar"] = sampling.grammar
         ends = STOP if sampling.stop is None else sampling.stop
@@ -106,6 +109,9 @@ class Profile:
             if name == "seed" and self.seed:
                 self.seed = False
                 return "refuses seed: left out"
+            if name == "top_p" and self.top_p:
+                self.top_p = False
+                return "refuses top_p: left out"
             if name == "grammar" and self.grammar:
                 self.grammar = False
                 return "refuses the grammar: left out, its answers are read as plain text"
