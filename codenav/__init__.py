@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from codenav.navigation.calls import Callees, Callers
     from codenav.navigation.outline import Outline
     from codenav.navigation.verbs import callees, callers, describe, outline, show
-    from codenav.session.api import index, load_episode, run, sandbox, search
+    from codenav.session.api import index, load_episode, resume, run, sandbox, search
     from codenav.session.episode import Episode
     from codenav.session.episode_facts import EpisodeFacts
     from codenav.session.session import Session
@@ -104,6 +104,7 @@ __all__ = [
     "index",
     "load_episode",
     "outline",
+    "resume",
     "run",
     "sandbox",
     "search",
@@ -113,7 +114,7 @@ __all__ = [
 
 _HOME = {
     "codenav.core.actions": ("Action", "Ask", "Code", "CodeSummary", "Done", "Search", "Step"),
-    "codenav.session.api": ("index", "load_episode", "run", "sandbox", "search"),
+    "codenav.session.api": ("index", "load_episode", "resume", "run", "sandbox", "search"),
     "codenav.core.blocks": ("BlockKind", "CodeBlock", "Hit", "SearchResult"),
     "codenav.environments.standard": ("EpisodeParts", "standard_environments"),
     "codenav.session.episode": ("Episode",),

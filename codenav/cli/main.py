@@ -29,6 +29,7 @@ COMMANDS = {
     "outline": "navigation:outline",
     "describe": "navigation:describe",
     "run": "run",
+    "resume": "resume",
     "models": "models",
     "sources": "sources",
     "episodes": "episodes",

@@ -14,6 +14,7 @@ import click
 from codenav.cli.options import (
     SectionedCommand,
     agent_options,
+    joined,
     json_option,
     on_option,
     place_options,
@@ -39,6 +40,27 @@ REASON_LINES = 3
 """Most of the lines that the reason takes: a server may send a page of them."""
 
 
+run_options = joined(
+    click.option(
+        "--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]"
+    ),
+    setting_option("model"),
+    setting_option("work_dir"),
+    click.option(
+        "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
+    ),
+    agent_options,
+    click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line."),
+    click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict."),
+    click.option(
+        "--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full."
+    ),
+    place_options,
+    json_option,
+)
+"""The options of commands that run one request, but for its sources."""
+
+
 @click.command(
     "run",
     cls=SectionedCommand,
@@ -46,18 +68,7 @@ REASON_LINES = 3
 )
 @click.argument("request")
 @on_option()
-@click.option("--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]")
-@setting_option("model")
-@setting_option("work_dir")
-@click.option(
-    "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
-)
-@agent_options
-@click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line.")
-@click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict.")
-@click.option("--verbose", is_flag=True, help="Print what the model writes as it arrives, and everything else in full.")
-@place_options
-@json_option
+@run_options
 def command(request: str, **options: Any) -> int:
     """Do what REQUEST asks, with the code of the named sources. A REQUEST of - is read from stdin.
 
@@ -75,6 +86,14 @@ def command(request: str, **options: Any) -> int:
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 something is missing,
     130 interrupted.
     """
+    return carry_out(request, options)
+
+
+def carry_out(request: str, options: dict[str, Any], *, after: str = "") -> int:
+    """Run a request from the options of the command, after the episode `after` if one is named; print how it ends.
+
+    Returns the exit code.
+    """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
     from codenav.cli import display
@@ -86,8 +105,8 @@ def command(request: str, **options: Any) -> int:
     if saved and not saved.absolute().parent.is_dir():
         raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
     wanted = not (options["quiet"] or options["as_json"])
-    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, _session(options, live) as session:
-        running = session.episode(request)
+    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, _session(options, live, after) as session:
+        running = session.episode(request or (session.past.newest.request if session.past else ""))
         shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
         try:
             # Closing the stream closes the record, even if showing an event was interrupted.
@@ -114,7 +133,7 @@ def _read_request() -> str:
     return request
 
 
-def _session(options: dict[str, Any], live: LiveLine) -> Session:
+def _session(options: dict[str, Any], live: LiveLine, after: str) -> Session:
     from codenav.cli import asking, display
     from codenav.core.config import SETTINGS
     from codenav.session.api import open_session
@@ -124,6 +143,7 @@ def _session(options: dict[str, Any], live: LiveLine) -> Session:
     with display.indexing(", ".join(options["sources"])) as progress:
         return open_session(
             on=options["sources"],
+            after=after,
             ask=_between(live, asking.ask) if terminal else None,
             confirm=asking.Confirm(live.pause) if terminal else None,
             progress=progress,

@@ -269,6 +269,8 @@ def _head_of(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield room.line(f"Request  {result.request if room.is_all else flattened(result.request, 1000)}")
     yield room.line(f"Sources  {', '.join(str(source['source']) for source in result.sources) or 'none'}")
     yield room.line(f"Model    {result.model}")
+    if result.parent:
+        yield room.line(f"Parent   {result.parent}, which this one goes on from")
     # Never cut, so that the path can be copied.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
     yield room.line(f"Status   {result.status.value}, {spent(result)}")

@@ -68,8 +68,12 @@ class RunStarted(Event):
     limits: Limits = Limits()
     codenav: str = ""
     """The version of codenav that made the record."""
+    parent: str = ""
+    """Id of the episode that this one goes on from."""
+    restored: Sequence[str] = ()
+    """What became of each of its variables."""
 
-    made: ClassVar[Makers] = {"sources": tuple, "limits": Limits.from_dict}
+    made: ClassVar[Makers] = {"sources": tuple, "limits": Limits.from_dict, "restored": tuple}
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,10 @@ class EpisodeResult(Document):
     """ISO 8601, UTC."""
     codenav: str = ""
     """The version of codenav that made the record."""
+    parent: str = ""
+    """Id of the episode that this one goes on from."""
+    restored: Sequence[str] = ()
+    """What became of each of its variables: `restored x: DataFrame 120×4`."""
     calls: Sequence[ToolCalled] = ()
     """Calls to tools that belong to no complete step of code: of replays, and of the action under way."""
     under_way: ActionTaken | None = None
@@ -75,7 +79,7 @@ class EpisodeResult(Document):
         "format", "id", "request", "status", "answer", "summary", "steps", "usage", "sources", "limits",
         "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code",
         "agreement", "unfinished",
-        "description", "prompt", "codenav", "calls", "under_way", "notices",
+        "description", "prompt", "codenav", "parent", "restored", "calls", "under_way", "notices",
     )  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
@@ -183,10 +187,16 @@ class EpisodeResult(Document):
         )
         return result if end else _unended(result, alive)
 
+    @property
+    def inputs(self) -> Path | None:
+        """The folder with the input files that the run found in its work folder; None if it found none."""
+        folder = self.folder / "inputs" if self.folder else None
+        return folder if folder and folder.is_dir() else None
+
     def input_files(self) -> list[str]:
         """The input files that the run found in its work folder, by relative name; none where nothing was recorded."""
-        folder = self.folder / "inputs" if self.folder else None
-        if folder is None or not folder.is_dir():
+        folder = self.inputs
+        if folder is None:
             return []
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 

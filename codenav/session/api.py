@@ -211,6 +211,32 @@ def run(
     return result
 
 
+def resume(
+    name: str = "last",
+    request: str = "",
+    *,
+    on: On | Sequence[On] = (),
+    save_summary: str | Path | None = None,
+    **keywords: Any,
+) -> EpisodeResult:
+    """Go on from a recorded episode, with another request or with its own, and return the new episode.
+
+    `name` is the id of the episode, the beginning of one, or `last`. Its variables are restored first: its steps run
+    again in a fresh sandbox, with the recorded input files and the recorded answers of tools. `restored` of the result
+    says what became of each. `on` are its sources by default; the others are as for `run`.
+
+    Raises:
+        UsageError: it is still running.
+        NotFound, ModelNotConfigured, SandboxUnavailable, StorageFull: before the run begins.
+    """
+    with open_session(on=on, after=name, **keywords) as session:
+        assert session.past is not None
+        result = session.run(request or session.past.newest.request)
+    if save_summary and result.summary.code:
+        result.to_script(save_summary)
+    return result
+
+
 def open_session(*, on: On | Sequence[On], **keywords: Any) -> Session:
     """Open a session from the keywords of `run`. No other place turns them into the options of its parts.
 

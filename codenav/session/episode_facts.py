@@ -25,6 +25,10 @@ class EpisodeFacts:
     """The result of `SandboxInfo.to_dict()`."""
     work_dir: str = ""
     """Path of the work folder on the host."""
+    parent: str = ""
+    """Id of the episode that this one goes on from."""
+    restored: Sequence[str] = ()
+    """What became of each of its variables."""
     folder: Path | None = None
     """Folder of the record, not part of the record itself. None if nothing is recorded."""
 
@@ -42,6 +46,8 @@ class EpisodeFacts:
             work_dir=self.work_dir,
             limits=limits,
             codenav=__version__,
+            parent=self.parent,
+            restored=self.restored,
         )
 
 

@@ -7,7 +7,8 @@ import json
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from codenav.core.protocols import CallHandler, StepHandler
@@ -84,6 +85,15 @@ class RecordedCalls(_Around):
             raise
         self._keep(key, answer)
         return result
+
+    @contextmanager
+    def answered_by(self, handler: CallHandler) -> Iterator[None]:
+        """Let another handler answer meanwhile. Its answers are kept, too."""
+        before, self._handler = self._handler, handler
+        try:
+            yield
+        finally:
+            self._handler = before
 
     def _keep(self, key: bytes, answer: str) -> None:
         with self._lock:

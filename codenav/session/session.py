@@ -44,6 +44,7 @@ from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
 from codenav.session.host_calls import recorded
+from codenav.session.resuming import Past
 from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir, sources_of
 from codenav.session.searches import Searches
 from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
@@ -78,9 +79,9 @@ class Session(Closing):
         SandboxUnavailable: nothing here can contain code.
     """
 
-    on: On | Sequence[On]
+    on: On | Sequence[On] = ()
     """Directories, files, `pkg:NAME`, `git:URL@REV`, `name:NAME`, `openapi:FILE`, `mcp:COMMAND`, `tools:FILE`, or open
-    indexes."""
+    indexes. Default: those of the episode to go on from."""
     agent: Agent | None = None
     """Chooses the actions of every request, one request after another. Default: one that asks `model`."""
     model: str | Model | ModelOptions | None = None
@@ -106,6 +107,9 @@ class Session(Closing):
     """The actions of a tool graph within which searches find something. Default: they find everything."""
     selection: ToolSelection | None = None
     """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
+    after: str = ""
+    """Episode to go on from: its id, the beginning of one, or `last`. Its variables are restored by running its steps
+    again with the recorded inputs and the recorded answers of tools, before the first request."""
     ask: Callable[[str], str | None] | None = None
     """Answers a question of the agent. None means that nobody is there."""
     confirm: Approver | None = None
@@ -124,6 +128,9 @@ class Session(Closing):
         self._limits = self.limits or config.limits
         self._allowed = (self.tools or config.tools).checked()
         self._records, self._episodes = EpisodeStore(episodes_dir()), list[Episode]()
+        self.past = Past.load(self._records, self.after) if self.after else None
+        if self.past and not self.on:
+            self.on = self.past.sources
         self._cancelled = False
         self._workspace: Workspace | None = None
         self._calls: ToolCalls | None = None
@@ -276,7 +283,8 @@ class Session(Closing):
         calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
-        earlier = [step for episode in self._episodes for step in episode.steps]
+        earlier = self.past.steps if self.past else []
+        earlier += [step for episode in self._episodes for step in episode.steps]
         following = self._searches.following(earlier, masker(secrets))
         parts = EpisodeParts(
             index=self._searches.index,
@@ -305,6 +313,7 @@ class Session(Closing):
             sandbox=space.sandbox.info.to_dict(),
             work_dir=str(space.work_dir),
             folder=folder,
+            **({"parent": self.past.newest.id, "restored": tuple(self.past.lines)} if self.past else {}),
         )
         recorder = self._records.recorder(id, secrets=secrets)
         try:
@@ -348,10 +357,19 @@ class Session(Closing):
         return [MaskedEnvironment(environment, mask) for environment in made]
 
     def _started(self, folder: Path) -> Workspace:
-        space = Workspace(self._factory, folder, given=self._given, objects=self._records.objects, tools=self._checkers)
+        past = self.past
+        inputs = past.episodes[0].inputs if past else None
+        space = Workspace(
+            self._factory, folder, given=self._given, objects=self._records.objects, tools=self._checkers, inputs=inputs
+        )
         for notice in (space.sandbox.info.notice, space.checker_notice):
             if notice:
                 self._tell(notice)
+        if past:
+            past.restore(space, self._factory.calls)
+            for line in (*past.changed_sources([index.facts() for index in self.indexes]), *past.lines):
+                self._tell(line)
+            self._description = f"{self._description}\n\n{past.told()}"
         return space
 
     def _stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,12 +21,19 @@ class Workspace:
     """A sandbox, its work folder, the checkers of its steps, and the beginning that its replays start from."""
 
     def __init__(
-        self, factory: SandboxFactory, folder: Path, *, given: Path | None, objects: Objects, tools: Mapping[str, bool]
+        self,
+        factory: SandboxFactory,
+        folder: Path,
+        *,
+        given: Path | None,
+        objects: Objects,
+        tools: Mapping[str, bool],
+        inputs: Path | None = None,
     ) -> None:
         """Start the sandbox and the checkers.
 
-        `folder` is that of the first record. The work folder is `given`, or else a new one in `folder`. `tools` are the
-        switches of `StepChecks`.
+        `folder` is that of the first record. The work folder is `given`, or else a new one in `folder` with the files
+        of `inputs`. `tools` are the switches of `StepChecks`.
 
         Raises:
             SandboxUnavailable: the backend does not work here.
@@ -43,7 +51,9 @@ class Workspace:
         with ExitStack() as opening:
             self.work_dir.mkdir(parents=True, exist_ok=True)
             opening.callback(os.close, in_use(folder))
-            self._beginning = Beginning.keep(given, folder, factory, objects)
+            if inputs is not None and given is None:
+                shutil.copytree(inputs, self.work_dir, copy_function=shutil.copyfile, dirs_exist_ok=True)
+            self._beginning = Beginning.keep(given or inputs, folder, factory, objects)
             opening.callback(self._beginning.forget)
             self.sandbox = factory.start(self.work_dir)
             opening.callback(self.sandbox.close)

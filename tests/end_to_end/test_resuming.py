@@ -1,0 +1,137 @@
+"""Going on from a record: variables come back by running the steps again, item by item, and nothing is sent twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import codenav, start
+from tool_service import ToolService
+
+import codenav as package
+from codenav.agents.models.scripted import ScriptedModel
+from codenav.core.actions import Action, Code, Done
+from codenav.core.errors import NotFound, UsageError
+
+PLAIN: dict[str, Any] = {"sandbox": "bubblewrap", "checks_lint": False, "checks_types": False}
+OPTIONS = ("--sandbox", "bubblewrap", "--set=checks.types=no", "--set=checks.lint=no")
+ACTION = "<action><type>{}</type><content>\n{}\n</content></action>\n"
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    (tmp_path / "farm").mkdir()
+    (tmp_path / "farm" / "farm.py").write_text("def acres() -> int:\n    return 12\n")
+    return tmp_path / "farm"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("hay\n")
+    return tmp_path / "data"
+
+
+def run(actions: list[Action], on: str | Path, **keywords: Any) -> package.EpisodeResult:
+    return package.run("Count the acres.", on=on, model=ScriptedModel(actions), **PLAIN, **keywords)
+
+
+def resume(actions: list[Action], request: str = "", **keywords: Any) -> package.EpisodeResult:
+    return package.resume("last", request, model=ScriptedModel(actions), **PLAIN, **keywords)
+
+
+def test_variables_and_files_are_there_again_and_told_item_by_item(farm: Path, data: Path) -> None:
+    first = "import farm\nx = farm.acres()\nlines = [1, 2, 3]\nopen('b.txt', 'w').write(open('a.txt').read() * 2)"
+    run([Code(first), Code("conn = open('a.txt')\nstamp = object()\ngone = 1"), Code("del gone"), Done("12")], farm,
+        work_dir=data)  # fmt: skip
+    (data / "a.txt").write_text("straw\n")
+    result = resume([Code("print(x + 1, lines, open('b.txt').read())"), Done("13")], "one more")
+    assert "13 [1, 2, 3] hay\nhay" in result.steps[0].observation.text
+    told = {line.split(":")[0]: line for line in result.restored}
+    assert told["restored x"] == "restored x: int" and told["restored lines"] == "restored lines: list 3"
+    assert "gone" not in str(result.restored)
+    assert result.parent and package.load_episode("last").restored == result.restored
+    # The summary is the whole way, and was replayed.
+    assert result.summary.verified and "x = farm.acres()" in result.summary.code and "x + 1" in result.summary.code
+    assert (data / "a.txt").read_text() == "straw\n"
+    assert "Count the acres." in result.prompt and "restored x: int" in result.prompt
+    # A third one goes back to the first.
+    third = resume([Code("print(x + 2)"), Done("14")], "and two more")
+    assert "14" in third.steps[0].observation.text and third.parent == result.id
+
+
+def test_what_does_not_come_back_is_named_with_the_reason(farm: Path) -> None:
+    steps: list[Action] = [
+        Code("import farm, time, os\nkept = farm.acres()\nstarted = time.time_ns()"),
+        Code("slow = 1\nwhile True: pass"),
+        Code("flag = os.path.exists('never')\nassert kept"),
+        Done("12"),
+    ]
+    run(steps, farm, code_timeout=2)
+    result = resume([Done("12")])
+    assert any("step 2 does not run again: it ended with timeout" in line for line in result.restored)
+    assert "restored kept: int" in result.restored and "restored flag: bool" in result.restored
+    assert any(line.startswith("differs started: int, ") for line in result.restored), result.restored
+    assert not any("slow" in line for line in result.restored)
+    # Without a request it is the earlier one.
+    assert result.request == "Count the acres."
+
+
+def test_no_call_is_sent_twice_and_code_gets_the_recorded_answers(shop: str, service: ToolService) -> None:
+    create = (
+        "from tools.shop import create_order\norder = create_order(customer=7, lines=[{'product': 1, 'quantity': 2}])"
+    )
+    tools = {"secret": ["shop_key=SHOP_KEY"], "allow": "write"}
+    run([Code(create), Done("ordered")], shop, **tools)
+    assert len(service.writes) == 1
+    result = resume([Code("print(order['id'])"), Done("done")], "which one?", **tools)
+    assert len(service.writes) == 1
+    assert "restored order: dict 7" in result.restored or any("restored order: dict" in one for one in result.restored)
+    assert result.steps[0].observation.ok and result.summary.verified
+
+
+def test_a_run_that_was_killed_is_gone_on_with(farm: Path, tmp_path: Path) -> None:
+    script, rest = tmp_path / "first.actions", tmp_path / "rest.actions"
+    script.write_text(
+        ACTION.format("code", "import farm\nx = farm.acres()") + ACTION.format("code", "import time\ntime.sleep(60)")
+    )
+    rest.write_text(ACTION.format("code", "print(x)") + ACTION.format("done", "12"))
+    with start("run", "How many?", "--on", farm, "--model", f"scripted:{script}", *OPTIONS) as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            listed = codenav("episodes", "list", "--json").document
+            if listed and listed[0]["steps"]:
+                break
+            time.sleep(0.1)
+        running = codenav("resume", "last", "--model", f"scripted:{rest}", *OPTIONS)
+        assert running.code == 2 and "is still running" in running.err
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    ran = codenav("resume", "last", "--model", f"scripted:{rest}", *OPTIONS)
+    assert ran.code == 0 and ran.out.startswith("12\n"), ran.err
+    assert "Note: restored x: int" in ran.err
+    shown = codenav("episodes", "show", "last")
+    assert "which this one goes on from" in shown.out, shown.out
+
+
+def test_what_cannot_be_gone_on_with(farm: Path, tmp_path: Path, codenav_home: Path) -> None:
+    with pytest.raises(NotFound):
+        package.resume("20000101-000000-abcdef", model=ScriptedModel([Done("1")]))
+    script = tmp_path / "first.actions"
+    script.write_text(ACTION.format("code", "import farm\nx = farm.acres()") + ACTION.format("done", "12"))
+    assert codenav("run", "Count.", "--on", farm, "--model", f"scripted:{script}", *OPTIONS).code == 0
+    # A record that is cut off counts as far as it goes.
+    (events,) = (codenav_home / "episodes").glob("*/events.jsonl")
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"".join([*lines[:3], lines[3][:40]]))
+    assert "restored x: int" in resume([Done("12")]).restored
+    (farm / "farm.py").unlink()
+    farm.rmdir()
+    with pytest.raises((NotFound, UsageError)) as raised:
+        resume([Done("12")])
+    assert "farm" in str(raised.value) and json.dumps(raised.value.hint)
