@@ -30,6 +30,7 @@ COMMANDS = {
     "describe": "navigation:describe",
     "run": "run",
     "resume": "resume",
+    "chat": "chat",
     "models": "models",
     "sources": "sources",
     "episodes": "episodes",

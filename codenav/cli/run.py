@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from codenav.cli.display import RunDisplay
     from codenav.cli.live import LiveLine
     from codenav.episodes.record import EpisodeResult
+    from codenav.session.episode import Episode
     from codenav.session.session import Session
 
 T = TypeVar("T")
@@ -96,7 +97,6 @@ def carry_out(request: str, options: dict[str, Any], *, after: str = "") -> int:
     """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
-    from codenav.cli import display
     from codenav.cli.live import LiveLine
 
     if request == "-":
@@ -105,25 +105,34 @@ def carry_out(request: str, options: dict[str, Any], *, after: str = "") -> int:
     if saved and not saved.absolute().parent.is_dir():
         raise click.UsageError(f"--save-summary: there is no folder {saved.absolute().parent}.")
     wanted = not (options["quiet"] or options["as_json"])
-    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, _session(options, live, after) as session:
+    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, open_run(options, live, after) as session:
         running = session.episode(request or (session.past.newest.request if session.past else ""))
-        shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
-        try:
-            # Closing the stream closes the record, even if showing an event was interrupted.
-            with closing(running.stream()) as events:
-                for event in events:
-                    with live.pause():
-                        if shown:
-                            shown(event)
-                    live(event)
-                    if options["stream"]:
-                        click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
-        finally:
-            live.rest()
-            _print(running.result, options, shown)
-        if saved and running.result.summary.code:
-            running.result.to_script(saved)
-        return running.result.exit_code
+        result = show_run(running, options, live)
+        if saved and result.summary.code:
+            result.to_script(saved)
+        return result.exit_code
+
+
+def show_run(running: Episode, options: dict[str, Any], live: LiveLine) -> EpisodeResult:
+    """Run an episode, with its progress on stderr and its end on stdout."""
+    from codenav.cli import display
+
+    wanted = not (options["quiet"] or options["as_json"])
+    shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
+    try:
+        # Closing the stream closes the record, even if showing an event was interrupted.
+        with closing(running.stream()) as events:
+            for event in events:
+                with live.pause():
+                    if shown:
+                        shown(event)
+                live(event)
+                if options["stream"]:
+                    click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
+    finally:
+        live.rest()
+        _print(running.result, options, shown)
+    return running.result
 
 
 def _read_request() -> str:
@@ -133,7 +142,8 @@ def _read_request() -> str:
     return request
 
 
-def _session(options: dict[str, Any], live: LiveLine, after: str) -> Session:
+def open_run(options: dict[str, Any], live: LiveLine, after: str = "") -> Session:
+    """Open a session from the options of the command. A terminal is asked; without one nobody is there."""
     from codenav.cli import asking, display
     from codenav.core.config import SETTINGS
     from codenav.session.api import open_session

@@ -177,6 +177,14 @@ class CheckOptions:
         None, "Check each step with mypy.", key="checks.types", unset="yes; no in the small profile"
     )
 
+    def switches(self, *, small: bool) -> dict[str, bool]:
+        """The switches of `StepChecks`, for the small profile or the full one."""
+        return {
+            "formatting": bool(self.format),
+            "lint": not small if self.lint is None else self.lint,
+            "types": not small if self.types is None else self.types,
+        }
+
 
 GATES = ("read", "write", "all", "ask", "dry-run")
 APPROVALS = ("none", "writes", "steps")

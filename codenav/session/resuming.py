@@ -76,7 +76,7 @@ class Past:
         named = [str(source["source"]) for source in self.newest.sources]
         return [name.partition("@")[0] if name.startswith("pkg:") else name for name in named]
 
-    def changed_sources(self, facts: Sequence[dict[str, Any]]) -> Iterator[str]:
+    def _changed_sources(self, facts: Sequence[dict[str, Any]]) -> Iterator[str]:
         """A sentence for each source that is another version now."""
         before = {name: version for source in self.newest.sources for name, version in source["versions"].items()}
         now = {name: version for source in facts for name, version in source["versions"].items()}
@@ -84,10 +84,11 @@ class Past:
             if before[name] != now[name]:
                 yield f"{name} is {now[name]} now and was {before[name]}"
 
-    def restore(self, space: Workspace, calls: CallHandler | None) -> None:
+    def restore(self, space: Workspace, calls: CallHandler | None, facts: Sequence[dict[str, Any]]) -> list[str]:
         """Run the steps again in a fresh sandbox; calls to tools get the answers of the record, and nothing is sent.
 
-        A step that timed out, crashed or ran out of memory does not run again.
+        A step that timed out, crashed or ran out of memory does not run again. `facts` are those of the sources now.
+        Returns a line for each source and step that is another one, and for each variable.
         """
         answers = _Answers([call for step in self.steps for call in _calls(step)])
         again: dict[int, Execution] = {}
@@ -97,7 +98,12 @@ class Past:
                 if before.outcome in (Outcome.OK, Outcome.ERROR):
                     again[place] = space.sandbox.run(step.action.content)
                     space.ran.append(Ran(step.action.content, again[place]))
-        self.lines[:] = [*self._steps_that_differ(again), *self._variables(space.sandbox, again)]
+        self.lines[:] = [
+            *self._changed_sources(facts),
+            *self._steps_that_differ(again),
+            *self._variables(space.sandbox, again),
+        ]
+        return self.lines
 
     def _steps_that_differ(self, again: dict[int, Execution]) -> Iterator[str]:
         for place, step in enumerate(self.steps):

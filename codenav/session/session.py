@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,7 +47,7 @@ from codenav.session.host_calls import recorded
 from codenav.session.resuming import Past
 from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir, sources_of
 from codenav.session.searches import Searches
-from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of, packages_of
+from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of
 from codenav.session.workspace import Workspace
 from codenav.toolgraph.scope import GraphScope, limit_text
 from codenav.tools.reading import asking_with
@@ -143,7 +143,7 @@ class Session(Closing):
                 listed(self.on), python=python, store=store, opening=opening, progress=self.progress,
                 notice=self._tell, allow_private=self._allowed.allow_private,
             )  # fmt: skip
-            self._searches = self._open_searches(config, opening)
+            self._searches = self._open_searches(opening)
             self._description = text_of(self.description) or "\n\n".join(map(description_of, self.indexes))
             if self.within:
                 self._searches.limit(recommended, self._tell)
@@ -165,13 +165,9 @@ class Session(Closing):
         options = self.sandbox if isinstance(self.sandbox, SandboxOptions) else SandboxOptions(self.sandbox or "")
         options = config.sandbox_options(options)
         self._given, self._answers_calls = checked_work_dir(options.work_dir), options.calls is not None
-        small, checks = isinstance(self._agent, SmallAgent), self.checks or config.checks
+        small = isinstance(self._agent, SmallAgent)
         self._make_environments = self.environments or (small_environments if small else standard_environments)
-        self._checkers = {
-            "formatting": bool(checks.format),
-            "lint": not small if checks.lint is None else checks.lint,
-            "types": not small if checks.types is None else checks.types,
-        }
+        self._checkers = (self.checks or config.checks).switches(small=small)
         python = find_interpreter(options.python)
         self._factory = SandboxFactory.prepared(
             options,
@@ -183,7 +179,7 @@ class Session(Closing):
             self._tell(UNCONTAINED)
         return python
 
-    def _open_searches(self, config: Config, opening: ExitStack) -> Searches:
+    def _open_searches(self, opening: ExitStack) -> Searches:
         """Join the indexes with what orders their hits."""
         for index in self.indexes if self._allowed.strict else ():
             index.strict = True
@@ -279,6 +275,7 @@ class Session(Closing):
 
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
+        space.mark()
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
         calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(requests, calls=calls)
@@ -296,12 +293,12 @@ class Session(Closing):
             ask=self.ask,
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
-            packages=self._packages(space),
+            packages=space.packages([index.source for index in self.indexes])[:PACKAGES_TOLD],
             imports=importing.importable_text([index.source for index in self.indexes]),
             tools=[TOOLS[switch] for switch, on in self._checkers.items() if on],
             advice=advice,
             instance_of=instance_of,
-            once=self._leaves_something(space.sandbox.info, calls),
+            once=self._answers_calls or _leaves_something(self._factory, space.sandbox.info, self._allowed, calls),
             offering=self._searches.offering(),
             hint=Hints(self._searches.index).on,
             ranking=self._searches.ranking(request, following, self._episodes),
@@ -320,7 +317,9 @@ class Session(Closing):
             episode = Episode(
                 request,
                 agent=self._agent,
-                environments=self._environments_of(parts),
+                environments=_guarded(
+                    self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets
+                ),
                 description=str(masker(self._factory.secrets)(description)),
                 limits=self._limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
@@ -338,38 +337,18 @@ class Session(Closing):
             following.result = lambda: episode.result
         return episode
 
-    def _leaves_something(self, info: SandboxInfo, calls: EpisodeCalls | None) -> bool:
-        """True if code may do what no checkpoint takes back: by a tool, a call, a mount, the network, or anything.
-
-        It is also true if a person sees each step first, who is not to be asked about three.
-        """
-        writable = any(mount.writable for mount in self._factory.template.mounts)
-        contained = info.isolated and info.network == "none" and not writable and not self._answers_calls
-        return self._allowed.approve == "steps" or not contained or (calls is not None and not calls.only_reads)
-
-    def _environments_of(self, parts: EpisodeParts) -> Sequence[Environment]:
-        made = self._make_environments(parts)
-        if self._allowed.approve == "steps":
-            made = [ApprovedEnvironment(one, self.confirm) if one.action is Code else one for one in made]
-        if not self._factory.secrets:
-            return made
-        mask = masker(self._factory.secrets)
-        return [MaskedEnvironment(environment, mask) for environment in made]
-
     def _started(self, folder: Path) -> Workspace:
-        past = self.past
+        past, objects = self.past, self._records.objects
         inputs = past.episodes[0].inputs if past else None
         space = Workspace(
-            self._factory, folder, given=self._given, objects=self._records.objects, tools=self._checkers, inputs=inputs
+            self._factory, folder, given=self._given, objects=objects, tools=self._checkers, inputs=inputs
         )
-        for notice in (space.sandbox.info.notice, space.checker_notice):
-            if notice:
-                self._tell(notice)
+        lines = [space.sandbox.info.notice, space.checker_notice]
         if past:
-            past.restore(space, self._factory.calls)
-            for line in (*past.changed_sources([index.facts() for index in self.indexes]), *past.lines):
-                self._tell(line)
+            lines += past.restore(space, self._factory.calls, [index.facts() for index in self.indexes])
             self._description = f"{self._description}\n\n{past.told()}"
+        for line in filter(None, lines):
+            self._tell(line)
         return space
 
     def _stop(self) -> None:
@@ -377,10 +356,38 @@ class Session(Closing):
         if space:
             space.close()
 
-    def _packages(self, space: Workspace) -> list[tuple[str, str]]:
-        own = {name: version for index in self.indexes for name, version in packages_of(index.source).items()}
-        rest = [(name, version) for name, version in space.distributions if name not in own]
-        return [*own.items(), *rest][:PACKAGES_TOLD]
+    def undo(self) -> list[str]:
+        """Take the last request back: the variables are as before it. Return a sentence for each thing that stays.
+
+        Raises:
+            UsageError: there is no request to take back, or the state before it cannot be restored.
+        """
+        if not self._episodes or self._workspace is None:
+            raise UsageError("there is no request to take back", hint="ask something first")
+        kept = self._workspace.back(self._episodes[-1].result)
+        self._episodes.pop()
+        return kept
+
+
+def _guarded(
+    environments: Sequence[Environment], tools: ToolOptions, approver: Approver | None, secrets: Mapping[str, str]
+) -> Sequence[Environment]:
+    """Return environments whose code is approved, if it is to be, and whose answers show no secrets."""
+    if tools.approve == "steps":
+        environments = [ApprovedEnvironment(one, approver) if one.action is Code else one for one in environments]
+    return [MaskedEnvironment(one, masker(secrets)) for one in environments] if secrets else environments
+
+
+def _leaves_something(
+    factory: SandboxFactory, info: SandboxInfo, tools: ToolOptions, calls: EpisodeCalls | None
+) -> bool:
+    """True if code may do what no checkpoint takes back: by a tool, a call, a mount, the network, or anything.
+
+    It is also true if a person sees each step first, who is not to be asked about three.
+    """
+    writable = any(mount.writable for mount in factory.template.mounts)
+    contained = info.isolated and info.network == "none" and not writable
+    return tools.approve == "steps" or not contained or (calls is not None and not calls.only_reads)
 
 
 def _own_secrets(store: StoreOptions) -> dict[str, str]:
