@@ -53,14 +53,15 @@ def command(after: str, **options: Any) -> None:
     with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, open_run(options, live, after) as session:
         chat = _Chat(session, options, live)
         for line in _lines():
-            with suppress(KeyboardInterrupt):
-                try:
-                    if not chat.answer(line):
-                        break
-                except CodeNavError as error:
-                    say(f"Error: {error}", err=True)
-                    if error.hint:
-                        say(f"Try: {error.hint}", err=True)
+            try:
+                if not chat.answer(line):
+                    break
+            except KeyboardInterrupt:
+                say("Interrupted. The variables stay.", err=True)
+            except CodeNavError as error:
+                say(f"Error: {error}", err=True)
+                if error.hint:
+                    say(f"Try: {error.hint}", err=True)
         if options["save_summary"] and chat.results:
             chat.save(options["save_summary"])
 
@@ -145,7 +146,7 @@ class _Chat:
     def _ask(self, request: str) -> None:
         running = self._session.episode(request)
         try:
-            show_run(running, self._options, self._live)
+            show_run(running, self._options, self._live, head=not self.results)
         finally:
             self.results.append(running.result)
 

@@ -23,6 +23,7 @@ from codenav.cli.options import (
     setting_option,
 )
 from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.events import RunStarted
 from codenav.core.system.terminal_text import flattened
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ def carry_out(request: str, options: dict[str, Any], *, after: str = "") -> int:
         return result.exit_code
 
 
-def show_run(running: Episode, options: dict[str, Any], live: LiveLine) -> EpisodeResult:
-    """Run an episode, with its progress on stderr and its end on stdout."""
+def show_run(running: Episode, options: dict[str, Any], live: LiveLine, *, head: bool = True) -> EpisodeResult:
+    """Run an episode, with its progress on stderr and its end on stdout; `head` tells request, model and sources."""
     from codenav.cli import display
 
     wanted = not (options["quiet"] or options["as_json"])
@@ -124,7 +125,7 @@ def show_run(running: Episode, options: dict[str, Any], live: LiveLine) -> Episo
         with closing(running.stream()) as events:
             for event in events:
                 with live.pause():
-                    if shown:
+                    if shown and (head or not isinstance(event, RunStarted)):
                         shown(event)
                 live(event)
                 if options["stream"]:
