@@ -1,11 +1,11 @@
 """A trained retriever as a directory.
 
-    retriever.json  kind, format, base (hash of the shipped vectors), dimensions, weights (null after `docstrings`),
-                    trained (what on), measured (before and after), files (bytes and hash of each)
-    tokens.txt      words, and stems with a `#` in front, one a line
-    vectors.npy     a row of 256 numbers (float16) for each of them; other words are as shipped
-    memory.npz      stems with their rarity, the requests as sparse rows of these, names of callables, coefficients;
-                    not there after `docstrings`
+retriever.json  kind, format, base (hash of the shipped vectors), dimensions, weights (null after `docstrings`),
+                trained (what on), measured (before and after), files (bytes and hash of each)
+tokens.txt      words, and stems with a `#` in front, one a line
+vectors.npy     a row of 256 numbers (float16) for each of them; other words are as shipped
+memory.npz      stems with their rarity, the requests as sparse rows of these, names of callables, coefficients;
+                not there after `docstrings`
 """
 
 from __future__ import annotations
