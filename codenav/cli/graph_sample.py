@@ -112,12 +112,8 @@ def command(
     if not made:
         raise ModelFailed(f"{model} wrote a request for none of {counted(shown, 'sub-graph')}", hint="another --model")
     if made < count:
-        if shown >= DRAWS * count:
-            why = "five are shown to a model for each one, and no more"
-        elif sampler.complete:
-            why = f"the graph has no other {what}"
-        else:
-            why = f"a search through the graph found no other {what} in its time"
+        many = "five are shown to a model for each one, and no more"
+        why = many if shown >= DRAWS * count else f"no other {what} was found in the graph"
         say(f"Note: {made} of {count}: {why}.", err=True)
 
 

@@ -88,7 +88,7 @@ def test_a_line_is_a_trace_with_its_request_and_its_ratings(graph: Path) -> None
     assert "1. shop.find_user: Does what shop.find_user does." in shown
     assert "2 takes given from the result of 1." in shown
     assert REQUEST["request"] in server.chats[1]["messages"][1]["content"]
-    assert "Note: 1 of 10: the graph has no other chain of 5 callables." in ran.err
+    assert "Note: 1 of 10: no other chain of 5 callables was found in the graph." in ran.err
 
 
 def test_implausible_ones_are_drawn_again(graph: Path) -> None:
@@ -109,7 +109,7 @@ def test_without_a_model_they_have_no_request(graph: Path) -> None:
     ran = codenav("graph", "sample", "--graph", graph, "--kind", "dag", "-n", "2..3", "--count", "20")
     assert ran.code == 0
     assert [line["request"] for line in lines(ran)] == [""] * 7
-    assert "7 of 20: the graph has no other dag of 2 to 3 callables" in ran.err
+    assert "7 of 20: no other dag of 2 to 3 callables was found in the graph" in ran.err
 
 
 def test_samples_of_a_source_are_described_by_its_index_and_teach_no_graph(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from drawn import drawn
@@ -66,11 +68,15 @@ def all_chains(graph: ToolGraph, size: int) -> set[tuple[str, ...]]:
     return {line for line in lines if all(step in steps for step in itertools.pairwise(line))}
 
 
+def all_sets(graph: ToolGraph, size: int) -> set[frozenset[str]]:
+    return set(map(frozenset, itertools.combinations(usable(graph), size)))
+
+
 def all_dags(graph: ToolGraph, size: int) -> set[frozenset[str]]:
     """The sets of nodes that `size - 1` edges join, no two of which give the same parameter."""
-    found = set()
+    found = all_sets(graph, 1) if size == 1 else set()
     for edges in itertools.combinations(joins(graph, *RESOURCES), size - 1):
-        nodes = {end for key in edges for end in (key.source, key.target)} or set(usable(graph)[:1])
+        nodes = {end for key in edges for end in (key.source, key.target)}
         once = len({(key.target, key.resource) for key in edges}) == len(edges)
         if len(nodes) == size and once and is_whole(nodes, edges):
             found.add(frozenset(nodes))
@@ -85,28 +91,17 @@ def is_whole(nodes: set[str], edges: tuple[EdgeKey, ...]) -> bool:
 
 
 @given(graph=graphs(), size=st.integers(1, 4), seed=st.integers(0, 3))
-@drawn(30)
-def test_all_chains_are_drawn_each_once(graph: ToolGraph, size: int, seed: int) -> None:
-    sampler = Sampler(graph, seed=seed)
-    found = [names(trace) for trace in sampler.draw(Shape.CHAIN, [size])]
+@pytest.mark.parametrize(("shape", "every"), [(Shape.CHAIN, all_chains), (Shape.DAG, all_dags), (Shape.NODE, all_sets)])
+@drawn(20)
+def test_samples_are_of_their_shape_each_once(
+    shape: Shape, every: Callable[[ToolGraph, int], set[Any]], graph: ToolGraph, size: int, seed: int
+) -> None:
+    drawn = [names(trace) for trace in Sampler(graph, seed=seed).draw(shape, [size])]
+    found = drawn if shape is Shape.CHAIN else [*map(frozenset, drawn)]
     assert len(set(found)) == len(found)
-    assert set(found) == all_chains(graph, size)
-    assert sampler.complete
-
-
-@given(graph=graphs(), size=st.integers(2, 4), seed=st.integers(0, 3))
-@drawn(30)
-def test_all_dags_are_drawn_each_once(graph: ToolGraph, size: int, seed: int) -> None:
-    found = [frozenset(names(trace)) for trace in Sampler(graph, seed=seed).draw(Shape.DAG, [size])]
-    assert len(set(found)) == len(found)
-    assert set(found) == all_dags(graph, size)
-
-
-@given(graph=graphs(), size=st.integers(1, 5))
-@drawn(15)
-def test_all_sets_of_nodes_are_drawn_each_once(graph: ToolGraph, size: int) -> None:
-    found = [names(trace) for trace in Sampler(graph).draw(Shape.NODE, [size])]
-    assert sorted(found) == sorted(itertools.combinations(sorted(usable(graph)), size))
+    there = every(graph, size)
+    assert set(found) <= there
+    assert bool(found) == bool(there)
 
 
 @given(graph=graphs(), shape=st.sampled_from(Shape))
@@ -179,21 +174,6 @@ def test_a_seed_gives_the_same_samples(hotel: ToolGraph) -> None:
     assert found[0] == found[1]
     assert found[0] != found[2]
     assert {trace.id for trace in found[0]} == {trace.id for trace in found[2]}
-
-
-def test_a_search_that_is_given_up_says_so() -> None:
-    names = [f"n{number:02}" for number in range(40)]
-    # Every way ends after three steps, so that chains of 5 are looked for in vain.
-    layers = [names[:13], names[13:26], names[26:]]
-    graph = made(
-        *((EdgeKind.NEXT, one, other, "", 1) for a, b in itertools.pairwise(layers) for one in a for other in b)
-    )
-    sampler = Sampler(graph, steps=100)
-    assert list(sampler.draw(Shape.CHAIN, [5])) == []
-    assert not sampler.complete
-    whole = Sampler(graph)
-    assert list(whole.draw(Shape.CHAIN, [5])) == []
-    assert whole.complete
 
 
 def test_an_empty_graph_has_no_samples() -> None:
