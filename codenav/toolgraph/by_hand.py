@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from codenav.core.errors import UsageError
@@ -16,10 +15,10 @@ from codenav.toolgraph.nodes import EdgeKind, Node, NodeKind
 FORMAT = 1
 """The format of these files. A file need not name it."""
 
-KEYS = ("format", "tools", "actions", "groups", "categories", "toolkit")
-TOOL_KEYS = ("name", "description", "desc", "score", "substitutes")
-ACTION_KEYS = ("name", "description", "desc", "tools", "next")
-GROUP_KEYS = ("name", "description", "desc", "members", "actions")
+KEYS = ("format", "tools", "actions", "groups", "categories")
+TOOL_KEYS = ("description", "score", "substitutes")
+ACTION_KEYS = ("description", "tools", "next")
+GROUP_KEYS = ("description", "members", "actions")
 SEE = "docs/toolgraph.md shows the form"
 
 
@@ -45,7 +44,6 @@ def graph_of(document: Any, name: str = "the file") -> ToolGraph:
     reading = _Reading(name)
     reading.tools(document.get("tools"))
     reading.actions(document.get("actions"))
-    reading.chains(document.get("toolkit"))
     # Categories have groups as members.
     for key, kind in (("groups", NodeKind.GROUP), ("categories", NodeKind.CATEGORY)):
         reading.groups(key, kind, document.get(key))
@@ -83,20 +81,6 @@ class _Reading:
             for other, score in self._scored(row.get("next"), f"{place}.next"):
                 self._action(other, f"{place}.next")
                 self.graph.edge(EdgeKind.NEXT, id, other).score = score
-
-    def chains(self, given: Any) -> None:
-        """The form of Chat2Graph: lists of actions that follow one another."""
-        if given is None:
-            return
-        if not isinstance(given, Sequence) or isinstance(given, str):
-            raise self._wrong("toolkit", "is no list of lists of actions")
-        for number, chain in enumerate(given):
-            place = f"toolkit[{number}]"
-            names = [id for id, _ in self._scored(chain, place)]
-            for id in names:
-                self._action(id, place)
-            for one, other in pairwise(names):
-                self.graph.edge(EdgeKind.NEXT, one, other)
 
     def groups(self, key: str, kind: NodeKind, given: Any) -> None:
         for id, row, place in self._entries(given, key, GROUP_KEYS):
@@ -141,12 +125,12 @@ class _Reading:
         return [(id, self._score(value if scores else None, at)) for id, value, at in self._pairs(given, place)]
 
     def _pairs(self, given: Any, key: str) -> Iterator[tuple[str, Any, str]]:
-        """Each name with its value and its place: of a mapping, or of a list of names or of mappings with a name."""
+        """Each name with its value and its place: of a mapping, or of a list of names."""
         pairs: Iterable[tuple[Any, Any]] = ()
         if isinstance(given, Mapping):
             pairs = given.items()
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            pairs = [(row.get("name"), row) if isinstance(row, Mapping) else (row, None) for row in given]
+            pairs = [(name, None) for name in given]
         elif given is not None:
             raise self._wrong(key, "is neither a mapping nor a list")
         for number, (id, value) in enumerate(pairs):
@@ -164,7 +148,7 @@ class _Reading:
         return float(given)
 
     def _description(self, row: Mapping[str, Any], place: str) -> str:
-        given = row.get("description", row.get("desc")) or ""
+        given = row.get("description") or ""
         if not isinstance(given, str):
             raise self._wrong(place, "its description is no text")
         return given.strip()

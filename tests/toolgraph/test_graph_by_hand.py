@@ -49,24 +49,6 @@ def test_actions_tools_scores_groups_and_substitutes_are_read() -> None:
     assert storage.graph_of(storage.document_of(graph)) == graph
 
 
-def test_the_form_of_chat2graph_is_read() -> None:
-    graph = read("""
-tools:
-  - &reader {name: DocumentReader, desc: Reads.}
-actions:
-  - &understand {name: understand, desc: Get the content., tools: [*reader]}
-  - &recognise {name: recognise, tools: [*reader, Other]}
-  - report
-toolkit:
-  - [*understand, *recognise]
-  - [recognise, report]
-""")
-    assert set(graph.recommend(["understand"], hops=2).nodes) == {
-        "understand", "recognise", "report", "DocumentReader", "Other",
-    }  # fmt: skip
-    assert graph.nodes["understand"].description == "Get the content."
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said", "hint"),
     [
@@ -97,11 +79,9 @@ def test_a_wrong_file_is_one_clear_line_with_the_place(old: str, new: str, said:
     [
         ("- 1\n- 2\n", "it is no mapping"),
         ("actions: 7", "actions: is neither a mapping nor a list"),
-        ("actions: [{desc: x}]", "actions[0]: has no name"),
+        ("actions: [{description: x}]", "actions[0]: has no name"),
         ("actions: [a, a]", "actions.a: is there twice"),
         ("actions: {a: 7}", "actions.a: is no mapping"),
-        ("actions: [a]\ntoolkit: [[a, b]]", "toolkit[0]: there is no action 'b'"),
-        ("actions: [a]\ntoolkit: a", "toolkit: is no list"),
     ],
 )
 def test_another_form_is_one_clear_line_with_the_place(text: str, said: str) -> None:
