@@ -25,7 +25,7 @@ from codenav.retrieval.aside import is_example
 from codenav.retrieval.source_index import SourceIndex
 from codenav.tools.state_files import Summary, read_summary
 
-RULES = 3
+RULES = 4
 """Version of the rules; descriptions made by another version are made again."""
 CHARACTERS = 2_000
 """Size limit of a description."""
@@ -47,8 +47,6 @@ UNSHOWN_FACTOR = 0.2
 """Factor of calls of what is neither shown in an example nor exported at the top: helpers are called everywhere."""
 _CALL = re.compile(r"(?:(?<=\w\.)|(?<=[>@=(\s&]))([A-Za-z]\w+)(?=[({]|::|\.\w+\()")
 """A name that an example calls."""
-_MAKER = re.compile(r"= (\w+)\(")
-"""In a public assignment: the class that it makes an instance of."""
 _ERROR = re.compile(r"(?:Error|Exception|Warning|Exit|Abort)$")
 
 
@@ -158,10 +156,6 @@ def _points(files: Sequence[File], uses: Counter[str]) -> list[tuple[str, Sequen
     often = max(uses.values(), default=0) or 1
     # Where a package offers anything, the rest is private.
     offering = {_ending(file.path) for file in files for entry in file.entries if entry.public_name}
-    classes = {entry.name: entry.rank for file in files for entry in file.entries if entry.kind is BlockKind.CLASS}
-    makers = {entry.name: _MAKER.search(entry.signature) for file in files for entry in file.instances}
-    made = {name: classes.get(maker[1]) if maker else None for name, maker in makers.items()}
-    instances = {maker[1] for maker in makers.values() if maker}
     found: dict[str, tuple[float, list[Entry]]] = {}
     for file in files:
         for entry in [*file.entries, *file.instances] if not (file.aside or is_example(file.path)) else ():
@@ -169,14 +163,14 @@ def _points(files: Sequence[File], uses: Counter[str]) -> list[tuple[str, Sequen
             if ("." in entry.qualname or private) and not (entry.public_name and entry.qualname == entry.name):
                 continue
             used = max(uses[name] for name in (entry.name, re.split(r"\W", entry.public_name)[-1]))
-            central = made[entry.name] if entry.kind is BlockKind.ASSIGNMENT else entry.rank
-            if central is None and not used and not entry.signature.startswith(("exports.", "module.exports.")):
-                continue
-            # Who calls an instance that is offered does not make one.
-            hidden = not used and (
-                not _is_exported(entry) or (entry.kind is BlockKind.CLASS and entry.name in instances)
+            # Of the names that a package offers, constants among them, those count that somebody uses.
+            bound = entry.kind is BlockKind.ASSIGNMENT and not entry.signature.startswith(
+                ("exports.", "module.exports.")
             )
-            worth = (central or 0.0) / most * (UNSHOWN_FACTOR if hidden else 1.0) + EXAMPLE_WEIGHT * used / often
+            if bound and not used:
+                continue
+            hidden = not used and not _is_exported(entry)
+            worth = entry.rank / most * (UNSHOWN_FACTOR if hidden else 1.0) + EXAMPLE_WEIGHT * used / often
             worth *= (EXPORTED_FACTOR if _is_exported(entry) else 1.0) * (
                 ERROR_FACTOR if _ERROR.search(entry.name) else 1.0
             )

@@ -140,7 +140,7 @@ def test_entry_points_are_what_a_package_offers(tmp_path: Path) -> None:
 
 def test_entry_points_of_a_package_with_instances(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
-    (tmp_path / "p/__init__.py").write_text("from p.core import Depot, Near, helper, near, SIZE\n\nshelf = Depot()\n")
+    (tmp_path / "p/__init__.py").write_text("from p.core import Depot, Near, helper, near, SIZE\n")
     (tmp_path / "p/core.py").write_text(
         "__all__ = ['Depot', 'Near', 'helper', 'near', 'SIZE']\nSIZE = 3\n\n\ndef helper(): ...\n\n\n"
         "def hidden(): ...\n\n\nclass Depot: ...\n\n\nclass Near:\n    def run(self):\n"
@@ -149,7 +149,7 @@ def test_entry_points_of_a_package_with_instances(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("```python\nimport p\np.near.run(1)\np.near(2)\n```\n")
     lines = api.describe(tmp_path).split("first:\n")[1].splitlines()
     assert lines[0] == "  p.near"
-    assert {line.strip() for line in lines} == {"p.near", "p.shelf", "p.Depot", "p.Near", "p.helper()"}
+    assert {line.strip() for line in lines} == {"p.near", "p.Depot", "p.Near", "p.helper()"}
 
 
 def test_entry_points_of_a_package_of_scripts(tmp_path: Path) -> None:
