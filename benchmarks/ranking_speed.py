@@ -23,7 +23,7 @@ from typing import Any
 from codenav.core.blocks import BlockKind, CodeBlock, Hit
 from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.beside import usual_ranker
-from codenav.toolgraph.folders import GraphFolder, Known
+from codenav.toolgraph.folders import GraphFolder
 from codenav.toolgraph.graph import NodeKind
 from codenav.toolgraph.ranker import GraphRanker
 
@@ -114,7 +114,7 @@ def measured(nodes: int, episodes: int, calls: int) -> dict[str, Any]:
         read, read_processor = spent(folder.read)
         learnt = folder.read()
     names = {str(at): f"pkg.module_{at}.call" for at in range(nodes)}
-    ranker = usual_ranker(Known(learnt.graph, names, tuple(learnt.traces.values())))
+    ranker = usual_ranker(learnt, names)
     pages = [hits(number, nodes) for _ in range(SEARCHES + 1)]
     requests = [trace(number, id, nodes, 1).request for id in range(SEARCHES + 1)]
     before = [[drawn(number, nodes) for _ in range(5)] for _ in range(SEARCHES + 1)]

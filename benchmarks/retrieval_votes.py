@@ -27,7 +27,7 @@ from codenav.retrieval import requests
 from codenav.retrieval.stems import stems
 from codenav.toolgraph import gate as gates
 from codenav.toolgraph.beside import usual_ranker
-from codenav.toolgraph.folders import Known
+from codenav.toolgraph.folders import Learnt, key_of
 from codenav.toolgraph.gate import Gate
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import learn
@@ -164,8 +164,8 @@ def searched(split: Split, cases: Sequence[Case], searched: Index | None = None)
     names = {block.id: split.tools[places[block.qualname]].id for block in index.blocks() if block.qualname in places}
     graph = taught(split, "graph", teach)
     assert isinstance(graph, ToolGraph)
-    known = Known(graph, names, [trace(request) for request in split.train], gate(split, SHIPPED))
-    used = usual_ranker(known)
+    traces = {key_of(one): one for one in map(trace, split.train)}
+    used = usual_ranker(Learnt(graph, traces, gate(split, SHIPPED)), names)
     rankings = []
     for case in cases:
         asked = case.request.query

@@ -14,7 +14,7 @@ from codenav.retrieval.planning import understand
 from codenav.retrieval.source_index import SourceIndex
 from codenav.retrieval.stems import stems
 from codenav.toolgraph.callables import links_of
-from codenav.toolgraph.folders import GraphFolder, Known, Learnt, every_folder
+from codenav.toolgraph.folders import GraphFolder, Learnt, every_folder
 from codenav.toolgraph.gate import LEAST_CASES, Gate, measure
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import EPISODES, forget, learn
@@ -54,8 +54,7 @@ class Graphs:
             self._state = state
             self._ranker = None
             try:
-                known = self._known()
-                self._ranker = usual_ranker(known) if known else None
+                self._ranker = self._read()
             except CodeNavError as error:
                 self.tell(f"searches are not ranked: {error}")
         return self._ranker
@@ -74,7 +73,7 @@ class Graphs:
             except CodeNavError as error:
                 self.tell(f"the episode teaches {index.source.name} nothing: {error}")
 
-    def _known(self) -> Known | None:
+    def _read(self) -> Ranker | None:
         found: list[Learnt] = []
         names: dict[str, str] = {}
         for index, folder in self._folders:
@@ -85,8 +84,7 @@ class Graphs:
                     found.append(learnt)
             except CodeNavError as error:
                 self.tell(f"searches of {index.source.name} are not ranked: {error}; {error.hint}")
-        together = merge(found)
-        return Known(together.graph, names, tuple(together.traces.values()), together.gate) if found else None
+        return usual_ranker(merge(found), names) if found else None
 
     def tell(self, text: str) -> None:
         """Tell a person what cannot be read or written, once."""
@@ -95,10 +93,13 @@ class Graphs:
             self._tell(text)
 
 
-def usual_ranker(known: Known) -> GraphRanker:
-    """The ranker that sessions and searches have: the votes of the graph, and of the traces with a request."""
-    memory = Memory(known.traces, stems)
-    return GraphRanker(known.graph, names=known.names, memory=memory, gate=known.gate, free=_free)
+def usual_ranker(learnt: Learnt, names: Mapping[str, str]) -> GraphRanker:
+    """The ranker that sessions and searches have: the votes of the graph, and of the traces with a request.
+
+    `names`: ids of nodes, as by `traces.callable_name`, by the ids of the blocks that define them.
+    """
+    memory = Memory(learnt.traces.values(), stems)
+    return GraphRanker(learnt.graph, names=names, memory=memory, gate=learnt.gate, free=_free)
 
 
 def _free(request: str, query: str) -> bool:
@@ -111,31 +112,16 @@ def _free(request: str, query: str) -> bool:
 
 def merge(several: Sequence[Learnt]) -> Learnt:
     """Several graphs as one. A trace that taught several of them counts once. They are not to be used afterwards."""
-    if not several:
-        return Learnt()
     first, *others = several
     for other in others:
         for key in first.traces.keys() & other.traces.keys():
             other.forget(key)
         first.graph.merge(other.graph)
         first.traces |= other.traces
-        first.gate = _both(first.gate, other.gate)
+        first.gate = first.gate.stricter(other.gate)
     # Those of files first, then episodes, oldest first.
     first.traces = dict(sorted(first.traces.items(), key=lambda item: (item[1].origin == EPISODES, item[1].id)))
     return first
-
-
-def _both(one: Gate, other: Gate) -> Gate:
-    """The votes that help in both."""
-    if not (one.cases or other.cases):
-        return one
-    return Gate(
-        _least(one.of_requests, other.of_requests), _least(one.steps, other.steps), cases=one.cases + other.cases
-    )
-
-
-def _least(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {name: min(one.get(name, 1.0), other.get(name, 1.0)) for name in {**one, **other}}
 
 
 def measure_votes(learnt: Learnt, index: SourceIndex, names: Mapping[str, str]) -> None:

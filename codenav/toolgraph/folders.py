@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,18 +54,6 @@ class Learnt:
         trace = self.traces.pop(key, None)
         if trace is not None:
             forget(self.graph, trace)
-
-
-@dataclass(frozen=True)
-class Known:
-    """The known facts of the callables of one or several sources."""
-
-    graph: ToolGraph
-    names: Mapping[str, str]
-    """Ids of nodes, as by `traces.callable_name`, by the ids of the blocks that define them."""
-    traces: Sequence[Trace] = ()
-    """The traces that taught the graph: those of files first, then episodes, oldest first."""
-    gate: Gate = field(default_factory=Gate)
 
 
 def key_of(trace: Trace) -> str:

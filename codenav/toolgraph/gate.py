@@ -49,6 +49,16 @@ class Gate(Stored):
         """The shares before the first call, measured or not."""
         return self.requests if self.cases else UNMEASURED
 
+    def stricter(self, other: Gate) -> Gate:
+        """The least share of each vote in both."""
+        if not (self.cases or other.cases):
+            return self
+        requests, steps = (
+            {name: min(one.get(name, 1.0), two.get(name, 1.0)) for name in {**one, **two}}
+            for one, two in ((self.of_requests, other.of_requests), (self.steps, other.steps))
+        )
+        return Gate(requests, steps, cases=self.cases + other.cases)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
