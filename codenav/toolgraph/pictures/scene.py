@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -40,6 +40,8 @@ LONGEST_LABEL = 40
 """Characters; the names of nodes are whole where one points at them."""
 CHARACTER = 0.56
 """The width of a character in parts of the height of the font, on average of a sans-serif font."""
+MOST_PARTS = 8
+"""The most parts of a dotted name that name a group."""
 ACTIONS = "actions"
 """The name of the group of the actions that belong to no other."""
 
@@ -209,25 +211,14 @@ def group_names(graph: ToolGraph, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _beginnings(ids: Iterable[str], room: int) -> dict[str, str]:
-    """The beginning of each dotted name: the largest group is split by its next part as long as there is room."""
-    groups: dict[str, list[str]] = {"": list(ids)}
-    whole: set[str] = set()
-    while len(whole) < len(groups):
-        name = max((name for name in groups if name not in whole), key=lambda name: (len(groups[name]), name))
-        parts: dict[str, list[str]] = defaultdict(list)
-        depth = name.count(".") + 1 if name else 0
-        for id in groups[name]:
-            pieces = id.split(".")
-            parts[".".join(pieces[: depth + 1]) if len(pieces) > depth + 1 else name].append(id)
-        if set(parts) == {name} or len(groups) - 1 + len(parts) > room:
-            whole.add(name)
-            continue
-        del groups[name]
-        groups |= parts
-        # What ends here is not split again.
-        if name in parts:
-            whole.add(name)
-    return {id: name for name, members in groups.items() for id in members}
+    """The beginning of each dotted name, with as many parts as make no more groups than there is room for."""
+    found = dict.fromkeys(ids, "")
+    for depth in range(1, MOST_PARTS + 1):
+        longer = {id: ".".join(id.split(".")[:-1][:depth]) for id in found}
+        if len(set(longer.values())) > room:
+            break
+        found = longer
+    return found
 
 
 def _coloured(order: Sequence[str], sizes: Mapping[str, int]) -> tuple[list[DrawnGroup], dict[str, int]]:
