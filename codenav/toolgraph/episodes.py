@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from codenav.core.actions import CodeObservation, Step
 from codenav.core.blocks import CodeBlock
+from codenav.core.errors import CodeNavError
 from codenav.core.events import Event, RunEnded, Status, StepEnded
 from codenav.core.execution.calls import ToolCall
 from codenav.core.protocols import Index
 from codenav.core.system.syntax import parsed
 from codenav.core.traces import Trace, TracedCall
 from codenav.episodes.record import EpisodeResult
+from codenav.episodes.store import EpisodeStore
 from codenav.navigation.call_sequences import Reader
 from codenav.navigation.called import Called, InCode, KnownCallables, context_of
 from codenav.navigation.imports import Import, imports_in, imports_of
@@ -61,6 +63,22 @@ def _ended(result: EpisodeResult) -> float:
         return datetime.fromisoformat(result.started).timestamp() + result.seconds
     except (ValueError, OverflowError):
         return 0.0
+
+
+def traces_of_store(
+    store: EpisodeStore, index: Index, left_out: Callable[[str], object], *, known: Container[str] = ()
+) -> Iterator[Trace]:
+    """The traces of the episodes of a store that have ended, oldest first, without those whose ids are `known`.
+
+    `left_out` gets a sentence for each whose record cannot be read.
+    """
+    for id in reversed(store.ids()):
+        if id in known or store.status(id) is Status.RUNNING:
+            continue
+        try:
+            yield trace_of_episode(store.load(id), index)
+        except CodeNavError as error:
+            left_out(f"{id} is left out: {error}")
 
 
 class EpisodeReader:

@@ -11,8 +11,7 @@ from typing import Any
 
 from codenav.core.blocks import CodeBlock, beside_best
 from codenav.core.config import episodes_dir
-from codenav.core.errors import CodeNavError, NotFound, UsageError
-from codenav.core.events import Status
+from codenav.core.errors import NotFound, UsageError
 from codenav.core.options import StoreOptions, spelled
 from codenav.core.protocols import Index, Model
 from codenav.core.system.stored import Document
@@ -27,7 +26,7 @@ from codenav.retrieval.encoders.tuning import TuningSettings, check_folders
 from codenav.retrieval.source_index import On, SourceIndex, as_index
 from codenav.toolgraph.base_encoders import tune_base
 from codenav.toolgraph.callables import CallableNames
-from codenav.toolgraph.episodes import trace_of_episode
+from codenav.toolgraph.episodes import traces_of_store
 from codenav.toolgraph.trace_files import read_traces
 
 EPISODES, DOCSTRINGS = "episodes", "docstrings"
@@ -158,18 +157,9 @@ def _left_out(trained: Trained) -> str:
 
 def _traces(name: str, index: Index, tell: Callable[[str], None]) -> Iterator[Trace]:
     """The traces in a file, or those of the episodes on this machine."""
-    if name != EPISODES:
-        path = Path(name).expanduser()
-        yield from read_traces(path, lambda line, why: tell(f"{path.name}, line {line}, is left out: {why}"))
-        return
-    store = EpisodeStore(episodes_dir())
-    for id in reversed(store.ids()):
-        if store.status(id) in (None, Status.RUNNING):
-            continue
-        try:
-            yield trace_of_episode(store.load(id), index)
-        except CodeNavError as error:
-            tell(f"{id} is left out: {error}")
+    if name == EPISODES:
+        return traces_of_store(EpisodeStore(episodes_dir()), index, tell)
+    return read_traces(Path(name).expanduser(), tell)
 
 
 class _Source:

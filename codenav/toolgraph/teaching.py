@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codenav.core.config import episodes_dir
-from codenav.core.errors import CodeNavError, NotFound, UsageError
-from codenav.core.events import Status
+from codenav.core.errors import NotFound, UsageError
 from codenav.core.options import StoreOptions, spelled
 from codenav.core.system.stored import Document
 from codenav.core.traces import SAMPLES, Trace
@@ -21,7 +19,7 @@ from codenav.retrieval.source_index import On, SourceIndex
 from codenav.toolgraph.beside import measure_votes
 from codenav.toolgraph.callables import CallableNames, links_of
 from codenav.toolgraph.code_traces import CodeTraces
-from codenav.toolgraph.episodes import trace_of_episode
+from codenav.toolgraph.episodes import traces_of_store
 from codenav.toolgraph.folders import GraphFolder, Learnt, key_of
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.learning import (
@@ -95,11 +93,12 @@ class Teacher:
         with self._changing() as learnt:
             for path in paths:
                 read = False
-                for trace in read_traces(path, partial(self._left_out, path)):
+                for trace in read_traces(path, self._leave_out):
                     read = True
                     if trace.origin == SAMPLES:
-                        self.taught.left_out += 1
-                        self._tell(f"{path.name}: {trace.id} is left out: it was drawn from a graph, and teaches none")
+                        self._leave_out(
+                            f"{path.name}: {trace.id} is left out: it was drawn from a graph, and teaches none"
+                        )
                         continue
                     # What comes from a file is not replaced when code is read again.
                     given = replace(trace, origin="traces") if was_read(trace.origin) else trace
@@ -194,19 +193,9 @@ class Teacher:
         known: set[str] = set()
         with suppress(UsageError):
             # A graph that cannot be read is begun anew.
-            known = self._folder.read().graph.learnt
-        for id in reversed(store.ids()):
-            if f"{EPISODES}:{id}" in known:
-                self.taught.again += 1
-                continue
-            if store.status(id) is Status.RUNNING:
-                continue
-            try:
-                trace = trace_of_episode(store.load(id), self._index)
-            except CodeNavError as error:
-                self._tell(f"{id} is left out: {error}")
-                self.taught.left_out += 1
-                continue
+            known = {key.partition(":")[2] for key in self._folder.read().graph.learnt if key.startswith(EPISODES)}
+        self.taught.again += len(known.intersection(store.ids()))
+        for trace in traces_of_store(store, self._index, self._leave_out, known=known):
             if self._names.of(trace).calls:
                 yield trace
             else:
@@ -230,9 +219,9 @@ class Teacher:
         self.taught.unverified += not trace.verified
         self.taught.calls += len(trace.calls)
 
-    def _left_out(self, path: Path, line: int, why: str) -> None:
+    def _leave_out(self, why: str) -> None:
         self.taught.left_out += 1
-        self._tell(f"{path.name}, line {line}, is left out: {why}")
+        self._tell(why)
 
     @contextmanager
     def _changing(self) -> Iterator[Learnt]:

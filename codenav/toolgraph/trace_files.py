@@ -32,21 +32,25 @@ _KINDS = (
 )  # fmt: skip
 
 Tell = Callable[[int, str], object]
-"""Gets the number of a line that is left out, from 1, and the reason."""
+"""A receiver of the number of a line that is left out, from 1, and the reason."""
 
 
 class _Unsound(ValueError):
     """A trace with a fault, in words."""
 
 
-def read_traces(path: Path, tell: Tell) -> Iterator[Trace]:
+def read_traces(path: Path, left_out: Callable[[str], object]) -> Iterator[Trace]:
     """The traces of a file: one a line in the form of `Trace.to_dict`, or one answer tree, or one tree a line.
 
-    A line that is no trace is left out, and `tell` gets the reason. Not more than one line is held in memory.
+    `left_out` gets a sentence for each line that is no trace. Not more than one line is held in memory.
 
     Raises:
         NotFound: the file cannot be read.
     """
+
+    def tell(line: int, why: str) -> None:
+        left_out(f"{path.name}, line {line}, is left out: {why}")
+
     try:
         with open(path, "rb") as file:
             if (tree := _whole_tree(file)) is not None:

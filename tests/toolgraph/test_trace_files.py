@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from codenav.toolgraph.trace_files import MOST_CALLS, read_traces
 
 
 def read(path: Path) -> tuple[list[Trace], list[tuple[int, str]]]:
-    told: list[tuple[int, str]] = []
-    return list(read_traces(path, lambda line, why: told.append((line, why)))), told
+    told: list[str] = []
+    traces = list(read_traces(path, told.append))
+    parts = [re.fullmatch(rf"{re.escape(path.name)}, line (\d+), is left out: (.*)", text) for text in told]
+    return traces, [(int(found[1]), found[2]) for found in parts if found]
 
 
 def test_what_to_dict_writes_is_read_back_and_fits_the_schema(tmp_path: Path) -> None:
