@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.errors import NotFound
 from codenav.core.protocols import Index
-from codenav.core.system.stored import Document
+from codenav.core.system.stored import Document, Makers
 from codenav.navigation.local import call_lines
 from codenav.navigation.lookup import Definition, definition, definitions
 from codenav.navigation.names import MATCHES
@@ -21,6 +21,20 @@ from codenav.retrieval.query import tree
 
 CANDIDATES = 5
 """The most blocks listed for a called name that several have."""
+
+
+_REFERENCE = ("id", "kind", "qualname", "path", "lines", "signature", "source", "import_line")
+
+
+def reference(block: CodeBlock) -> dict[str, Any]:
+    """The JSON object of a block without its text."""
+    stored = block.to_dict()
+    return {name: stored[name] for name in _REFERENCE}
+
+
+def references(blocks: Iterable[CodeBlock]) -> list[dict[str, Any]]:
+    """The JSON objects of blocks without their texts."""
+    return [reference(block) for block in blocks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +50,14 @@ class Call(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Document):
     """A block, and the calls in it that refer, or may refer, to the definition asked for."""
 
     block: CodeBlock
     calls: Sequence[Call]
+
+    stored: ClassVar[Sequence[str]] = ("block", "certain", "possible", "calls")
+    forms: ClassVar[Makers] = {"block": reference}
 
     @property
     def certain(self) -> bool:
@@ -52,18 +69,9 @@ class Caller:
         """True if it is not certain, and one of the calls is that of a method that heirs of its class override."""
         return not self.certain and any(call.evidence is Evidence.OVERRIDE for call in self.calls)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The caller as JSON types."""
-        return {
-            "block": reference(self.block),
-            "certain": self.certain,
-            "possible": self.possible,
-            "calls": [call.to_dict() for call in self.calls],
-        }
-
 
 @dataclass(frozen=True)
-class Callers(Sequence[Caller]):
+class Callers(Document, Sequence[Caller]):
     """The blocks that call a name: a sequence of `Caller`, the certain ones first, then the possible ones."""
 
     name: str
@@ -80,6 +88,11 @@ class Callers(Sequence[Caller]):
     others: int = 0
     """Number of blocks left out because they call something else with that name."""
 
+    stored: ClassVar[Sequence[str]] = (
+        "name", "targets", "total", "certain", "possible", "by_name", "others", "callers",
+    )  # fmt: skip
+    forms: ClassVar[Makers] = {"targets": references}
+
     @property
     def total(self) -> int:
         """Number of all callers, those beyond `callers` included."""
@@ -91,22 +104,9 @@ class Callers(Sequence[Caller]):
     def __getitem__(self, index: Any) -> Any:
         return self.callers[index]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `codenav callers --json`."""
-        return {
-            "name": self.name,
-            "targets": [reference(block) for block in self.targets],
-            "total": self.total,
-            "certain": self.certain,
-            "possible": self.possible,
-            "by_name": self.by_name,
-            "others": self.others,
-            "callers": [caller.to_dict() for caller in self.callers],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(Document):
     """A name that a block calls, and the definitions that it refers to."""
 
     call: Call
@@ -121,14 +121,14 @@ class Callee:
         """The callee as JSON types."""
         return {
             **self.call.to_dict(),
-            "blocks": [reference(block) for block in self.blocks],
+            "blocks": references(self.blocks),
             "candidates": self.candidates,
             "dotted": self.dotted,
         }
 
 
 @dataclass(frozen=True)
-class Callees(Sequence[Callee]):
+class Callees(Document, Sequence[Callee]):
     """The names that a block calls: a sequence of `Callee`, those in the index first, each group in source order."""
 
     name: str
@@ -139,29 +139,14 @@ class Callees(Sequence[Callee]):
     total: int = 0
     """Number of all names that are called, those beyond `callees` included."""
 
+    stored: ClassVar[Sequence[str]] = ("name", "blocks", "total", "callees")
+    forms: ClassVar[Makers] = {"blocks": references}
+
     def __len__(self) -> int:
         return len(self.callees)
 
     def __getitem__(self, index: Any) -> Any:
         return self.callees[index]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `codenav callees --json`."""
-        return {
-            "name": self.name,
-            "blocks": [reference(block) for block in self.blocks],
-            "total": self.total,
-            "callees": [callee.to_dict() for callee in self.callees],
-        }
-
-
-_REFERENCE = ("id", "kind", "qualname", "path", "lines", "signature", "source", "import_line")
-
-
-def reference(block: CodeBlock) -> dict[str, Any]:
-    """The JSON object of a block without its text."""
-    stored = block.to_dict()
-    return {name: stored[name] for name in _REFERENCE}
 
 
 def callers(index: Index, asked: str, *, limit: int) -> Callers:

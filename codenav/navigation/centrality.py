@@ -7,8 +7,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.system.stored import Document, Makers
 from codenav.navigation.classes import base_names
 from codenav.navigation.imports import Import, imports_in
 from codenav.navigation.names import dotted_path, module_of
@@ -39,7 +41,7 @@ _SHOWN = (BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.TOOL)
 
 
 @dataclass(slots=True)
-class Entry:
+class Entry(Document):
     """A definition, or a section of a document, without its text."""
 
     id: str
@@ -50,6 +52,10 @@ class Entry:
     signature: str
     public_name: str = ""
     rank: float = 0.0
+
+    stored: ClassVar[Sequence[str]] = ("id", "kind", "qualname", "lines", "signature", "rank")
+    forms: ClassVar[Makers] = {"lines": LineSpan.to_list}
+    digits: ClassVar[Mapping[str, int]] = {"rank": 6}
 
 
 @dataclass(slots=True)

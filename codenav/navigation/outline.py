@@ -6,11 +6,12 @@ import difflib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from codenav.core.blocks import BlockKind
 from codenav.core.errors import NotFound
 from codenav.core.protocols import Index
+from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import neutral
 from codenav.core.usage import estimate_tokens
 from codenav.navigation.centrality import Entry, File, rank, read_files
@@ -26,7 +27,7 @@ _REST_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True)
-class OutlinedFile:
+class OutlinedFile(Document):
     """A file of an outline with the definitions that it shows, in order of the file."""
 
     file: File
@@ -40,13 +41,13 @@ class OutlinedFile:
             "path": self.file.path,
             "source": self.file.source,
             "rank": round(self.file.rank, 6),
-            "definitions": [_entry_dict(entry) for entry in self.shown],
+            "definitions": [entry.to_dict() for entry in self.shown],
             "left_out": self.left_out,
         }
 
 
 @dataclass(frozen=True)
-class Outline:
+class Outline(Document):
     """A map of a code base. `str()` of it is the map as text, of at most `tokens` tokens."""
 
     tokens: int
@@ -60,20 +61,17 @@ class Outline:
     """The folder or file that the map is limited to."""
     text: str = field(default="", repr=False)
 
+    stored: ClassVar[Sequence[str]] = (
+        "path", "tokens", "used_tokens", "files", "files_left_out", "definitions_left_out", "text",
+    )  # fmt: skip
+
     def __str__(self) -> str:
         return self.text
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `codenav outline --json`."""
-        return {
-            "path": self.path,
-            "tokens": self.tokens,
-            "used_tokens": estimate_tokens(self.text),
-            "files": [file.to_dict() for file in self.files],
-            "files_left_out": self.files_left_out,
-            "definitions_left_out": self.definitions_left_out,
-            "text": self.text,
-        }
+    @property
+    def used_tokens(self) -> int:
+        """The tokens of the text."""
+        return estimate_tokens(self.text)
 
 
 def outline(index: Index, *, tokens: int = TOKENS, path: str = "") -> Outline:
@@ -207,14 +205,3 @@ class _Plan:
         if files:
             lines.append(f"… {files} more file{'s' * (files != 1)} with {hidden} definition{'s' * (hidden != 1)}")
         return "\n".join(lines)
-
-
-def _entry_dict(entry: Entry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "kind": entry.kind.value,
-        "qualname": entry.qualname,
-        "lines": entry.lines.to_list(),
-        "signature": entry.signature,
-        "rank": round(entry.rank, 6),
-    }

@@ -21,9 +21,13 @@ class Document:
     digits: ClassVar[Mapping[str, int]] = {}
     """Digits after the point of numbers that are rounded."""
 
+    forms: ClassVar[Makers] = {}
+    """Functions that make the JSON form of a field, for fields whose type does not tell it."""
+
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON types."""
-        found = {name: _plain(getattr(self, name)) for name in self.stored or _names(type(self))}
+        names = self.stored or _names(type(self))
+        found = {name: self.forms.get(name, _plain)(getattr(self, name)) for name in names}
         return {**found, **{name: round(found[name], digits) for name, digits in self.digits.items()}}
 
 
