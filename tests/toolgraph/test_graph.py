@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from drawn import drawn
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from toolgraph.drawn_graphs import graphs
 
 from codenav.core.errors import NotFound, UsageError
-from codenav.toolgraph.graph import Edge, EdgeKey, EdgeKind, Node, NodeKind, ToolGraph
+from codenav.toolgraph.graph import EdgeKey, EdgeKind, Node, NodeKind, ToolGraph
 from codenav.toolgraph.nodes import HALF_LIFE, SLOW
 
 NEXT, CALL, MEMBER = EdgeKind.NEXT, EdgeKind.CALL, EdgeKind.MEMBER
@@ -169,14 +171,6 @@ def test_groups_have_members_directly_and_through_groups(shop: ToolGraph) -> Non
         shop.add_group("orders", ["pay"])
 
 
-def test_the_members_of_a_group_are_called_by_its_actions(shop: ToolGraph) -> None:
-    shop.add_group("mail", ["send", "read"], connected_actions=[("pay", 0.7)])
-    assert {shop.get_score("pay", tool) for tool in ("send", "read")} == {0.7}
-    with pytest.warns(UserWarning):
-        shop.add_group("fax", ["dial"], connected_actions=[("return", 0.7)])
-    assert "dial" not in shop.nodes
-
-
 @given(graphs(), st.data())
 @drawn(40)
 def test_removal_leaves_nothing(graph: ToolGraph, data: st.DataObject) -> None:
@@ -198,14 +192,6 @@ def test_removal_leaves_nothing(graph: ToolGraph, data: st.DataObject) -> None:
         assert graph.nodes[tool].calls or any(edge.count for _, edge in (*graph.outgoing(tool), *graph.incoming(tool)))
     assert {key for one in (*graph.nodes, id) for key, _ in graph.outgoing(one)} == set(graph.edges)
     assert {key for one in (*graph.nodes, id) for key, _ in graph.incoming(one)} == set(graph.edges)
-
-
-def test_an_edge_that_is_counted_back_to_nothing_is_gone() -> None:
-    graph = ToolGraph()
-    graph.node("a"), graph.node("b")
-    graph.count(NEXT, "a", "b", origin="traces", by=2)
-    graph.count(NEXT, "a", "b", origin="traces", by=-2)
-    assert not graph.edges and not [*graph.outgoing("a")] and not [*graph.incoming("b")]
 
 
 # Whole graphs.
@@ -284,31 +270,27 @@ def test_a_subgraph_has_the_edges_between_its_nodes_and_is_its_own(graph: ToolGr
 # Recommendations.
 
 
-def recommended(graph: ToolGraph, *actions: str, **options: float) -> set[str]:
-    return set(graph.recommend(actions, **options).nodes)  # type: ignore[arg-type]
-
-
-def test_the_tools_of_the_given_actions_are_recommended(shop: ToolGraph) -> None:
-    assert recommended(shop, "order") == {"order", "create"}
-    assert recommended(shop, "order", threshold=0.3) == {"order", "create", "log"}
-    assert recommended(shop, "browse") == {"browse", "list"}
-    assert recommended(shop, "nobody") == set()
-    tools, actions = shop.recommend_tools_actions(["order"], threshold=0.3)
-    assert ({node.id for node in tools}, [node.id for node in actions]) == ({"create", "log"}, ["order"])
-
-
-def test_hops_go_along_next_edges_that_are_strong_enough(shop: ToolGraph) -> None:
-    assert recommended(shop, "browse", hops=1) == {"browse", "order", "list", "create"}
-    assert recommended(shop, "browse", hops=2) == {"browse", "order", "list", "create"}
-    assert recommended(shop, "browse", hops=2, threshold=0.4) == {*shop.nodes}
-    with pytest.raises(UsageError):
-        shop.recommend(["browse"], hops=-1)
-
-
-def test_a_cycle_of_actions_ends_the_walk(shop: ToolGraph) -> None:
+@pytest.mark.parametrize(
+    ("action", "options", "expected"),
+    [
+        ("order", {}, {"order", "create"}),
+        ("order", {"threshold": 0.3}, {"order", "create", "log"}),
+        ("nobody", {}, set()),
+        ("browse", {"hops": 2}, {"browse", "order", "list", "create"}),
+        # A cycle ends the walk.
+        ("pay", {"hops": 10**9}, {"pay", "browse", "order", "list", "create", "charge", "log"}),
+    ],
+)
+def test_what_is_recommended_for_an_action(
+    shop: ToolGraph, action: str, options: dict[str, Any], expected: set[str]
+) -> None:
     shop.edge(NEXT, "pay", "browse")
-    shop.edge(NEXT, "pay", "pay")
-    assert recommended(shop, "pay", hops=10**9) == {"pay", "browse", "order", "list", "create", "charge", "log"}
+    assert set(shop.recommend([action], **options).nodes) == expected
+    tools, actions = shop.recommend_tools_actions([action], **options)
+    assert {node.id for node in (*tools, *actions)} == expected
+    assert all(node.kind is NodeKind.ACTION for node in actions)
+    with pytest.raises(UsageError):
+        shop.recommend([action], hops=-1)
 
 
 def as_in_chat2graph(
@@ -349,13 +331,3 @@ def test_recommendations_are_those_of_the_reference(
     chosen = graph.recommend(actions, threshold, hops)
     assert (set(chosen.nodes), set(chosen.edges)) == as_in_chat2graph(graph, actions, threshold, hops)
     assert graph == before
-
-
-def test_an_edge_is_not_shared_with_the_graph_it_came_from() -> None:
-    one, two = ToolGraph(), ToolGraph()
-    for graph in (one, two):
-        graph.node("a"), graph.node("b")
-    two.put(EdgeKey(NEXT, "a", "b"), Edge(count=1, origins={"code": 1}))
-    one.merge(two)
-    one.count(NEXT, "a", "b", origin="code")
-    assert two.edges[EdgeKey(NEXT, "a", "b")] == Edge(count=1, origins={"code": 1})
