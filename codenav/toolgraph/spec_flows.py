@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 from codenav.core.traces import Trace, TracedCall
 from codenav.toolgraph.nodes import Node, NodeKind
 from codenav.tools.model import Operation, Schema, ToolSpec
+from codenav.tools.types import kinds_of, list_at, resolved
 
 MOST_GIVERS = 5
 """The most callables that give what a parameter takes. What more of them give says little about any."""
 _DEEPEST = 4
 """Schemas inside each other in which an object is looked for."""
 _PATH_PARAMETER = re.compile(r"\{([^{}]+)\}")
-_MOST_PROPERTIES = 2_000
+_MOST_SCHEMAS = 2_000
+"""The most schemas of an answer that are looked at."""
 
 
 class Flow(NamedTuple):
@@ -149,55 +151,41 @@ def _by_type(spec: ToolSpec) -> Iterator[Flow]:
                 yield Flow(giver.name, taker.name, parameter.name)
 
 
-def _named_object(schema: Schema | None, schemas: Mapping[str, Schema], depth: int = 0) -> str:
+def _named_object(schema: Any, schemas: Mapping[str, Schema]) -> str:
     """The name of the schema of an object, or of the objects in a list; empty if it has none."""
-    if not isinstance(schema, Mapping) or depth > 1:
-        return ""
-    name = _reference(schema)
-    if name:
-        properties = schemas.get(name, {}).get("properties") if isinstance(schemas.get(name), Mapping) else None
-        return name if isinstance(properties, Mapping) and len(properties) > 1 else ""
-    return _named_object(schema.get("items"), schemas, depth + 1)
-
-
-def _reference(schema: Mapping[str, Any]) -> str:
-    reference = schema.get("$ref")
-    return reference.rpartition("/")[2] if isinstance(reference, str) else ""
+    for one in (schema, schema.get("items")) if isinstance(schema, Mapping) else ():
+        reference = one.get("$ref") if isinstance(one, Mapping) else None
+        if isinstance(reference, str):
+            properties = resolved(one, schemas).get("properties")
+            return reference.rpartition("/")[2] if isinstance(properties, Mapping) and len(properties) > 1 else ""
+    return ""
 
 
 def _properties(schema: Any, schemas: Mapping[str, Schema]) -> dict[str, str]:
     """The properties of the objects in an answer, at any depth that is looked at, with their types."""
     found: dict[str, str] = {}
     stack = [(schema, 0)]
-    while stack and len(found) < _MOST_PROPERTIES:
+    # A schema may be a part of itself.
+    for _ in range(_MOST_SCHEMAS):
+        if not stack:
+            break
         one, depth = stack.pop()
-        if isinstance(one, Mapping) and _reference(one):
-            one = schemas.get(_reference(one))
-        if not isinstance(one, Mapping) or depth > _DEEPEST:
-            continue
-        properties = one.get("properties")
+        one = resolved(one, schemas)
+        properties = one.get("properties") if depth <= _DEEPEST else None
         for name, inner in properties.items() if isinstance(properties, Mapping) else ():
             type_ = _type(inner, schemas)
             if type_ in ("integer", "string", "number"):
                 found.setdefault(str(name), type_)
             elif type_ == "array" or depth == 0:
                 stack.append((inner, depth + 1))
-        stack += [(one["items"], depth + 1)] if "items" in one else []
-        for key in ("allOf", "anyOf", "oneOf"):
-            parts = one.get(key)
-            stack += [(part, depth) for part in parts[:20]] if isinstance(parts, list) and depth < _DEEPEST else []
+        stack += [(one["items"], depth + 1)] if "items" in one and depth < _DEEPEST else []
+        stack += [(part, depth) for key in ("allOf", "anyOf", "oneOf") for part in list_at(one, key)[:20]]
     return found
 
 
 def _type(schema: Any, schemas: Mapping[str, Schema]) -> str:
-    if isinstance(schema, Mapping) and _reference(schema):
-        schema = schemas.get(_reference(schema))
-    type_ = schema.get("type") if isinstance(schema, Mapping) else None
-    if isinstance(type_, list):
-        type_ = next((one for one in type_ if one != "null"), None)
-    if type_ is None and isinstance(schema, Mapping):
-        return "array" if "items" in schema else "object" if "properties" in schema else ""
-    return str(type_)
+    """The JSON type of a value, null aside; empty if nothing is said about it."""
+    return next((kind for kind in kinds_of(resolved(schema, schemas)) if kind != "null"), "")
 
 
 def _parts(path: str) -> list[str]:
