@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from codenav.core.actions import Offer
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.protocols import Index
+from codenav.core.system.terminal_text import flattened
 from codenav.core.usage import estimate_tokens
 from codenav.navigation.classes import Classes
 from codenav.navigation.local import signature_in
@@ -129,7 +130,7 @@ class Offers:
             ),
         )
         calls = [
-            _cut(f"{_method(owner, one, words)}: {_first_line(one)}".removesuffix(": "), LINE)
+            flattened(f"{_method(owner, one, words)}: {_first_line(one)}".removesuffix(": "), LINE)
             for one in order[:METHODS]
         ]
         more = [f".{one.name}" for one in order[METHODS:][:NAMES]]
@@ -178,7 +179,7 @@ class Offers:
                 return _call(owner.expression, found[0].signature, words)
         fields = _ANNOTATED.findall(owner.text)
         if fields and re.search(r"@\S*(dataclass|define|frozen)|NamedTuple|BaseModel", owner.text):
-            return _cut(f"{owner.expression}({', '.join(fields)})", SIGNATURE)
+            return flattened(f"{owner.expression}({', '.join(fields)})", SIGNATURE)
         # Without `__init__` in sight, a base may have one.
         return f"{owner.expression}(…)" if "(" in owner.signature else f"{owner.expression}()"
 
@@ -248,7 +249,7 @@ def _call(name: str, signature: str, words: frozenset[str] = frozenset()) -> str
             written = _SELF.sub("(", written, count=1).removesuffix("-> None").strip()
         if len(written) > SIGNATURE:
             return _shortened(name, function.args, words, fewer=fewer)
-    return _cut(written, SIGNATURE)
+    return flattened(written, SIGNATURE)
 
 
 def _has_others(given: ast.arguments) -> bool:
@@ -303,7 +304,7 @@ def _about(block: CodeBlock, words: frozenset[str]) -> list[str]:
     shared = [(len(words & _words(line)), line) for line in rest if not line.startswith((">>>", "..."))]
     fitting = sorted((item for item in shared if item[0] > 1), key=lambda item: -item[0])[:LINES]
     chosen = {line for _, line in fitting}
-    return [_cut(line, LINE) for line in (first, *(line for line in rest if line in chosen)) if line]
+    return [flattened(line, LINE) for line in (first, *(line for line in rest if line in chosen)) if line]
 
 
 def _without_values(call: str) -> str:
@@ -320,8 +321,3 @@ def _without_values(call: str) -> str:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(stem(part) for part in parts(text).split() if part not in STOP and len(part) > 1)
-
-
-def _cut(text: str, most: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"

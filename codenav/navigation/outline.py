@@ -12,7 +12,7 @@ from codenav.core.blocks import BlockKind
 from codenav.core.errors import NotFound
 from codenav.core.protocols import Index
 from codenav.core.system.stored import Document
-from codenav.core.system.terminal_text import neutral
+from codenav.core.system.terminal_text import neutral, shortened
 from codenav.core.usage import estimate_tokens
 from codenav.navigation.centrality import Entry, File, rank, read_files
 
@@ -184,9 +184,7 @@ class _Plan:
         return neutral(f"{file.path}  ({file.source})" if self.several else file.path).replace("\n", "\\n")
 
     def _line(self, number: int, entry: Entry) -> str:
-        signature = entry.signature or entry.name
-        if len(signature) > WIDTH:
-            signature = signature[: WIDTH - 1] + "…"
+        signature = shortened(entry.signature or entry.name, WIDTH)
         return neutral("  " * (self._depth(number, entry) + 1) + signature).replace("\n", " ")
 
     def _depth(self, number: int, entry: Entry) -> int:
