@@ -130,6 +130,10 @@ class CallableNames:
             self._found[given] = self._look_up(given)
         return self._found[given]
 
+    def meant(self, given: str) -> list[str]:
+        """The names of all callables that are meant: those that are or end in the given one, else as `name`."""
+        return self._ending(given) or [*filter(None, [self.name(given)])]
+
     def _look_up(self, given: str) -> str:
         ending = self._ending(given)
         if not ending and self._of_tools:

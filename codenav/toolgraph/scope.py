@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,24 +103,22 @@ def limit_index(
 ) -> LimitedIndex:
     """The part of an index that is of some tools. `tell` gets those that the sources do not have.
 
-    A tool is what has its name, what has a name that ends with it (`create_order` is `shop.create_order`), and what is
-    inside of it: the methods of a class, the functions of a module. If there is nothing of that kind, it is what
-    `CallableNames` knows by this name: that by which it can be imported, or that of its specification.
+    A tool is what `CallableNames.meant` knows by its name, and what is inside of it: the methods of a class, the
+    functions of a module.
 
     Raises:
         UsageError: the sources have none of the tools.
         IndexUnavailable: an index cannot be read.
     """
-    links = [(source, links_of(source, GraphFolder.of(source.source).path)) for source in indexes]
-    names = {id: name for _, of in links for id, name in of.items()}
-    found = blocks_by_tool(tools, names)
+    found: dict[str, set[str]] = {tool: set() for tool in tools}
+    for source in indexes:
+        names = links_of(source, GraphFolder.of(source.source).path)
+        known = CallableNames(names.values(), source)
+        for tool in tools:
+            meant = known.meant(tool)
+            inside = tuple(f"{name}." for name in (tool, *meant))
+            found[tool].update(id for id, name in names.items() if name in meant or name.startswith(inside))
     missing = [tool for tool in tools if not found[tool]]
-    if missing:
-        known = [CallableNames(of.values(), source) for source, of in links]
-        for tool in missing:
-            others = {name for one in known if (name := one.name(tool))}
-            found[tool] = [id for ids in blocks_by_tool([*others], names).values() for id in ids]
-        missing = [tool for tool in missing if not found[tool]]
     if len(missing) == len(tools):
         raise UsageError(
             f"the sources have none of the tools that are recommended: {', '.join(tools[:5])}",
@@ -134,21 +132,3 @@ def limit_index(
 def limit_text(tools: Sequence[str]) -> str:
     """A sentence for the model, and for the record, on what searches find."""
     return f"Searches find only what is of use at this stage: {few(tools, NAMED)}."
-
-
-def blocks_by_tool(tools: Sequence[str], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """The blocks of each tool, by the names of callables by block id."""
-    wanted = set(tools)
-    meant: dict[str, set[str]] = {tool: {tool} for tool in tools}
-    for name in names.values():
-        parts = name.split(".")
-        ends = {".".join(parts[start:]) for start in range(1, len(parts))} & wanted
-        if ends:
-            meant[name] = meant.get(name, set()) | ends
-    found: dict[str, list[str]] = {tool: [] for tool in tools}
-    for id, name in names.items():
-        parts = name.split(".")
-        beginnings = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
-        for tool in {tool for one in beginnings for tool in meant.get(one, ())}:
-            found[tool].append(id)
-    return found

@@ -14,7 +14,7 @@ from codenav.core.blocks import CodeBlock
 from codenav.core.errors import NotFound, UsageError
 from codenav.toolgraph import storage
 from codenav.toolgraph.graph import EdgeKind, ToolGraph
-from codenav.toolgraph.scope import GraphScope, blocks_by_tool, limit_index
+from codenav.toolgraph.scope import GraphScope, limit_index
 
 ACTIONS = """
 actions:
@@ -120,14 +120,6 @@ def test_what_is_wrong_is_one_line_with_what_to_do(learnt: Path, repository: Pat
     assert (ran.code, ran.out) == (2, "") and "--hops goes with NAME and --out FILE." in ran.err
 
 
-def test_a_tool_is_found_by_its_name_its_end_and_what_it_holds() -> None:
-    names = {"1": "shop.orders.create", "2": "shop.orders.Cart", "3": "shop.orders.Cart.add", "4": "mail.create"}
-    assert blocks_by_tool(["shop.orders.create"], names) == {"shop.orders.create": ["1"]}
-    assert blocks_by_tool(["orders.Cart", "create"], names) == {"orders.Cart": ["2", "3"], "create": ["1", "4"]}
-    assert blocks_by_tool(["add"], {"1": "a.add", "2": "b.a.add"}) == {"add": ["1", "2"]}
-    assert blocks_by_tool(["shop.orders", "reate"], names) == {"shop.orders": ["1", "2", "3"], "reate": []}
-
-
 def test_a_run_within_an_action_finds_what_is_recommended(repository: Path, actions: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.actions"
     script.write_text(
@@ -170,6 +162,14 @@ def test_a_part_that_cannot_be_searched_is_told_before_the_run(repository: Path,
 
 def test_a_limited_index_counts_and_gives_what_may_be_found(repository: Path) -> None:
     with library.index(repository) as index:
+        for tool, names in (
+            ("shapes", {"area_of_circle", "area_of_square", "Box", "Box.volume"}),
+            ("volume", {"Box.volume"}),
+            ("shapes.area_of_square", {"area_of_square"}),
+        ):
+            assert {block.qualname for block in limit_index(index, [index], [tool]).blocks()} == names
+        with pytest.raises(UsageError, match="none of the tools"):
+            limit_index(index, [index], ["quare"])
         part = limit_index(index, [index], ["shapes.Box"])
         assert [block.qualname for block in part.blocks()] == ["Box", "Box.volume"]
         found = part.search("area", limit=1)
