@@ -62,13 +62,6 @@ def test_the_budget_is_never_exceeded_and_well_used(networkx: SourceIndex) -> No
         assert len([line for line in lines if line.startswith(" ")]) == shown + len(counted)
 
 
-def test_a_larger_map_shows_more_of_the_same(networkx: SourceIndex) -> None:
-    small = codenav.outline(networkx, tokens=400)
-    large = codenav.outline(networkx, tokens=4_000)
-    assert {item.file.path for item in small.files} <= {item.file.path for item in large.files}
-    assert len(large.files) > 3 * len(small.files)
-
-
 def test_the_most_central_of_networkx(networkx: SourceIndex) -> None:
     found = codenav.outline(networkx)
     paths = [outlined.file.path for outlined in found.files]

@@ -135,7 +135,6 @@ def test_an_episode_that_taught_two_graphs_counts_once_in_both_together() -> Non
     together = merge([learnt(trace("1", "a.f"), both), learnt(both, trace("3", "b.g"))])
     assert together.graph == learnt(trace("1", "a.f"), both, trace("3", "b.g")).graph
     assert list(together.traces) == ["episodes:1", "episodes:2", "episodes:3"]
-    assert not merge([]).graph.nodes
 
 
 def test_forgetting_takes_an_episode_out_of_every_graph() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import jsonschema
@@ -20,7 +19,7 @@ from codenav.toolgraph.callables import CallableNames
 from codenav.toolgraph.folders import GraphFolder, graphs_dir
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.nodes import EdgeKind
-from codenav.toolgraph.teaching import Taught, teach
+from codenav.toolgraph.teaching import teach
 from codenav.tools import weights
 
 SHOP = {
@@ -227,19 +226,6 @@ def test_episodes_of_the_store_are_learnt_as_far_as_they_call_the_source(tmp_pat
     assert not graph().nodes
 
 
-def test_two_that_teach_at_once_both_count(shop: Path, tmp_path: Path) -> None:
-    teach(shop)
-    files = [lines(tmp_path / f"{n}.jsonl", Trace(f"t{n}", ORDER.calls, "Weigh")) for n in range(4)]
-    found: list[Taught] = []
-    threads = [threading.Thread(target=lambda file=file: found.append(teach(shop, [file]))) for file in files]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [taught.traces for taught in found] == [1] * 4
-    assert graph().nodes["shop.more.weigh"].calls == 4
-
-
 def test_a_file_that_is_not_there_changes_nothing(shop: Path, tmp_path: Path) -> None:
     file = lines(tmp_path / "t.jsonl", ORDER)
     with pytest.raises(NotFound, match="there is no file"):
@@ -271,14 +257,3 @@ def test_the_command_tells_what_was_learnt_and_what_was_left_out(shop: Path, tmp
     ran = codenav("graph", "learn", "--on", shop, "--from", tmp_path / "nothing.jsonl")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines()[0] == f"Error: there is no file {tmp_path}/nothing.jsonl"
-
-
-def test_a_graph_that_cannot_be_read_is_kept_aside_and_a_new_one_begun(shop: Path, tmp_path: Path) -> None:
-    teach(shop)
-    [file] = graphs_dir().glob("*/graph.json")
-    whole = file.read_text()
-    file.write_text('{"format": 99, "nodes": []}')
-    ran = codenav("graph", "learn", "--on", shop)
-    assert ran.code == 0 and "newer codenav" in ran.err and "graph.json.unread" in ran.err
-    assert file.read_text() == whole
-    assert file.with_name("graph.json.unread").read_text() == '{"format": 99, "nodes": []}'

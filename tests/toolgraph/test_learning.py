@@ -185,10 +185,14 @@ def test_an_edge_that_nothing_counted_keeps_its_place_among_those_that_give_the_
     assert {key.source: edge.count for key, edge in graph.incoming("order", WEAK)} == {"list": 0, "find": 1}
 
 
-def test_another_trace_of_the_same_id_takes_nothing_out() -> None:
+def test_what_was_not_learnt_takes_nothing_out() -> None:
     graph = ToolGraph()
     learn(graph, called("a", "b"))
+    learn(graph, called("a", "b", id="1", origin="code"))
     was = graph.copy()
+    assert not forget(graph, called("a", "b", id="2"))
+    forget(graph, called("b", "a", id="3", origin="code"))
+    # Another trace of the same id.
     assert not forget(graph, called("a", "c"))
     assert not forget(graph, called("a", "b", "b"))
     assert graph == was
@@ -216,13 +220,4 @@ def test_what_was_read_is_taken_out_all_at_once_and_counts_no_use() -> None:
     forget_origin(graph, "code")
     assert counted(graph, NEXT) == {("a", "b"): 1, ("b", "c"): 1}
     forget_origin(graph, "code:notebooks")
-    assert graph == was
-
-
-def test_what_was_never_learnt_cannot_be_forgotten() -> None:
-    graph = ToolGraph()
-    learn(graph, called("a", "b", id="1", origin="code"))
-    was = graph.copy()
-    assert not forget(graph, called("a", "b", id="2"))
-    forget(graph, called("b", "a", id="3", origin="code"))
     assert graph == was
