@@ -91,7 +91,9 @@ class _Reading:
             for action, _ in called_by:
                 self._action(action, f"{place}.actions")
             try:
-                self.graph.add_group(group, members, called_by or None)
+                for member in members if called_by else ():
+                    self.graph.add_tool(member, called_by)
+                self.graph.add_group(group, members)
             except UsageError as error:
                 raise self._wrong(place, str(error)) from error
 

@@ -66,28 +66,18 @@ class ToolGraph(Relations):
             self.edge(EdgeKind.CALL, action, made.id).score = score
         return made
 
-    def add_group(
-        self, group: Node | str, members: Iterable[Node | str] = (), connected_actions: Scored | None = None
-    ) -> Node:
-        """Add a group, or a category, and its members, which are made if they are not there.
-
-        With `connected_actions`, each member is added as by `add_tool`. Members of a category are groups or callables;
-        what is not there is made a callable.
+    def add_group(self, group: Node | str, members: Iterable[Node | str] = ()) -> Node:
+        """Add a group, or a category, and its members: groups or callables. What is not there is made a callable.
 
         Raises:
             UsageError: there is a node of that id that is neither group nor category; it would be a member of itself;
-                a member is an action; or as `add_tool`.
+                a member is an action.
         """
         made = self._added(group, group.kind if isinstance(group, Node) and group.kind in GROUPS else NodeKind.GROUP)
         for member in members:
             id = member if isinstance(member, str) else member.id
             if id not in self.nodes or isinstance(member, Node):
-                if connected_actions is None:
-                    self._added(member, member.kind if isinstance(member, Node) else NodeKind.CALLABLE)
-                elif self.add_tool(member, connected_actions) is None:
-                    continue
-            elif connected_actions is not None:
-                self.add_tool(id, connected_actions)
+                self._added(member, member.kind if isinstance(member, Node) else NodeKind.CALLABLE)
             if self.get_action(id) is not None:
                 raise UsageError(f"{id} is an action, and no member of {made.id}")
             if id == made.id or made.id in self.members(id):
