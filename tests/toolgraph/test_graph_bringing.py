@@ -22,7 +22,6 @@ from codenav.environments import Ranking, SearchEnvironment
 from codenav.environments.ranking import BROUGHT
 from codenav.retrieval.source_index import SourceIndex
 from codenav.toolgraph.beside import Graphs, forget_episodes
-from codenav.toolgraph.folders import GraphFolder
 from codenav.toolgraph.graph import ToolGraph
 from codenav.toolgraph.ranker import GraphRanker
 from codenav.toolgraph.scope import LimitedIndex
@@ -192,14 +191,6 @@ def test_a_memory_that_fails_is_told_and_the_hits_stay(index: SourceIndex, monke
     [found] = shown(index, broken, "customers money")
     assert [hit.id for hit in found] == [hit.id for hit in index.search("customers money")]
     assert told == ["the search is not ranked: division by zero"]
-
-
-def test_a_broken_graph_brings_nothing(index: SourceIndex) -> None:
-    file = GraphFolder.of(index.source).file
-    file.write_bytes(file.read_bytes()[:-9])
-    told: list[str] = []
-    assert Graphs([index], tell=told.append).ranking(AGAIN) is None
-    assert len(told) == 1
 
 
 def test_of_several_blocks_of_one_name_the_last_comes_once(books: Path) -> None:
