@@ -53,6 +53,7 @@ class Sampler:
             if key.resource:
                 self._gifts[key.source].append(key)
                 self._gifts[key.target].append(key)
+        self._begins = {id: weight for id, weight in self._nodes.items() if id in self._ways}
 
     def draw(self, shape: Shape, sizes: Sequence[int]) -> Iterator[Trace]:
         """Yield different samples, each of a size drawn from `sizes`, until chance finds no more.
@@ -90,10 +91,9 @@ class Sampler:
 
     def _walk(self, size: int) -> Sequence[str]:
         """Callables each of which follows the one before it."""
-        begins = {id: weight for id, weight in self._nodes.items() if id in self._ways}
         line: list[str] = []
         while len(line) < size:
-            ways = self._ways.get(line[-1], {}) if line else begins
+            ways = self._ways.get(line[-1], {}) if line else self._begins
             ways = {id: weight for id, weight in ways.items() if id not in line}
             if not ways:
                 return ()
