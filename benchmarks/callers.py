@@ -37,6 +37,7 @@ from corpus import source_distribution
 import codenav
 from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.core.config import home
+from codenav.navigation.modules import Modules
 from codenav.navigation.resolve import Resolution, Resolver
 from codenav.retrieval.source_index import SourceIndex
 
@@ -176,7 +177,7 @@ class Judge:
     """The comparison for one package."""
 
     def __init__(self, index: SourceIndex) -> None:
-        self._resolver = Resolver(index)
+        self._resolver = Resolver(Modules(index))
         self._told: dict[tuple[str, str], Resolution] = {}
         self._in_file: dict[str, list[CodeBlock]] = defaultdict(list)
         for block in index.blocks():

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.core.traces import callable_name
-from codenav.navigation.loaded import LoadedResolver
+from codenav.navigation.loaded import LoadedModules
 from codenav.navigation.local import signature_in
 from codenav.navigation.modules import Module
 from codenav.navigation.resolve import COMMON_METHODS, Evidence, Resolution, Resolver
@@ -193,7 +193,7 @@ def context_of(imports: Sequence[str], *, source: str = "", path: str = "") -> C
     )  # fmt: skip
 
 
-def typed_flows(resolver: LoadedResolver, known: KnownCallables) -> Iterator[tuple[str, str, str]]:
+def typed_flows(modules: LoadedModules, known: KnownCallables) -> Iterator[tuple[str, str, str]]:
     """Giver, taker and parameter, where a parameter is annotated with a class of the code base that few give.
 
     A class gives its objects, and so does what is annotated to return one. A parameter takes them if it is annotated
@@ -201,13 +201,13 @@ def typed_flows(resolver: LoadedResolver, known: KnownCallables) -> Iterator[tup
     """
     givers: dict[str, dict[str, None]] = defaultdict(dict)
     takers: list[tuple[str, str, str]] = []
-    for block in _callables(resolver):
+    for block in _callables(modules):
         called = known.of(block)
         if called is None:
             continue
         if called.gives:
             givers[called.gives][called.name] = None
-        for parameter, annotation in annotations_of(_signed(block, resolver)).items():
+        for parameter, annotation in annotations_of(_signed(block, known.resolver)).items():
             kind = known.class_of(annotation, block)
             if kind:
                 takers.append((kind, called.name, parameter))
@@ -217,15 +217,15 @@ def typed_flows(resolver: LoadedResolver, known: KnownCallables) -> Iterator[tup
             yield from ((giver, taker, parameter) for giver in found)
 
 
-def _callables(resolver: LoadedResolver) -> Iterator[CodeBlock]:
-    for module in resolver.modules.all():
+def _callables(modules: LoadedModules) -> Iterator[CodeBlock]:
+    for module in modules.all():
         for blocks in module.definitions.values():
             # The first of several: overloads, getters and setters.
             if blocks[0].kind in (BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS):
                 yield blocks[0]
 
 
-def _signed(block: CodeBlock, resolver: LoadedResolver) -> str:
+def _signed(block: CodeBlock, resolver: Resolver) -> str:
     """The signature by which a callable takes something."""
     if block.kind is not BlockKind.CLASS:
         return block.signature

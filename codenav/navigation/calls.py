@@ -13,6 +13,7 @@ from codenav.core.protocols import Index
 from codenav.core.system.stored import Document, Makers
 from codenav.navigation.local import call_lines
 from codenav.navigation.lookup import Definition, definition, definitions
+from codenav.navigation.modules import Modules
 from codenav.navigation.names import MATCHES
 from codenav.navigation.resolve import Evidence, Resolution, Resolver
 from codenav.retrieval.analysis import MAX_TOKEN
@@ -158,29 +159,27 @@ def callers(index: Index, asked: str, *, limit: int) -> Callers:
     meant = definitions(index, asked)
     targets = [blocks[0] for blocks in meant]
     ids = {block.id for blocks in meant for block in blocks}
-    last = targets[0].name if targets else asked.strip().removesuffix("()").replace("::", ".").rpartition(".")[2]
-    resolver = Resolver(index)
-    certain: list[Caller] = []
-    possible: list[Caller] = []
-    by_name: list[Caller] = []
+    plain = asked.strip().removesuffix("()")
+    last = targets[0].name if targets else plain.replace("::", ".").rpartition(".")[2]
+    resolver = Resolver(Modules(index))
+    found: list[Caller] = []
     others = 0
     for block in _outermost_only_where_needed(_calling(index, last), last):
         calls = []
         for name in _written(block, last):
-            found = resolver.resolve(block, name)
-            evidence = _means(found, ids) if targets else _means_outside(found, name, asked.strip().removesuffix("()"))
+            meaning = resolver.resolve(block, name)
+            evidence = _means(meaning, ids) if targets else _means_outside(meaning, name, plain)
             if evidence:
                 calls.append(Call(name, call_lines(block, name), evidence))
-        caller = Caller(block, calls)
+        found += [Caller(block, calls)] if calls else []
         others += not calls
-        if calls:
-            (certain if caller.certain else possible if caller.possible else by_name).append(caller)
-    if not targets and not certain and not possible and not by_name:
+    if not targets and not found:
         definition(index, asked)
         raise NotFound(f"nothing called {asked[:200]!r} is defined or called here")
-    found_all = [caller for group in (certain, possible, by_name) for caller in sorted(group, key=_order)]
-    counts = (len(certain), len(possible), len(by_name), others)
-    return Callers(asked, targets, found_all[: max(limit, 0)], *counts)
+    found.sort(key=_order)
+    certain, possible = sum(caller.certain for caller in found), sum(caller.possible for caller in found)
+    by_name = len(found) - certain - possible
+    return Callers(asked, targets, found[: max(limit, 0)], certain, possible, by_name, others)
 
 
 def callees(index: Index, asked: str, *, limit: int) -> Callees:
@@ -191,7 +190,7 @@ def callees(index: Index, asked: str, *, limit: int) -> Callees:
         NotFound: `asked` names none.
     """
     blocks: Definition = definition(index, asked)
-    resolver = Resolver(index)
+    resolver = Resolver(Modules(index))
     seen: dict[str, Callee] = {}
     for block in blocks:
         for name in block.calls:
@@ -268,4 +267,4 @@ def _means_outside(found: Resolution, name: str, asked: str) -> Evidence | None:
 
 def _order(caller: Caller) -> tuple[object, ...]:
     block = caller.block
-    return is_aside(block), block.source, block.path, block.lines.start
+    return not caller.certain, not caller.possible, is_aside(block), block.source, block.path, block.lines.start

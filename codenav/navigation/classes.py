@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codenav.core.blocks import BlockKind, CodeBlock
-from codenav.core.protocols import Index
 from codenav.navigation.modules import Module, Modules, Thing
-from codenav.navigation.names import family, search_all
-from codenav.retrieval.query import tree
+from codenav.navigation.names import family
 
 Definitions = Sequence[CodeBlock]
 _DEEPEST = 50
@@ -49,8 +47,8 @@ class Meant:
 class Classes:
     """The classes of an index, which are read as they are asked for."""
 
-    def __init__(self, index: Index, modules: Modules) -> None:
-        self._index, self._modules = index, modules
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
         self._orders: dict[str, list[CodeBlock]] = {}
         self._named: dict[str, list[CodeBlock]] = {}
         self._heirs: dict[str, list[CodeBlock]] = {}
@@ -186,10 +184,9 @@ class Classes:
     def _named_as_base(self, name: str) -> list[CodeBlock]:
         """The classes whose header has a base of that name."""
         if name not in self._named:
-            parts = (tree.Value("type", BlockKind.CLASS.value), tree.Words("signature", (name,)))
             self._named[name] = [
                 block
-                for block in search_all(self._index, *parts)
+                for block in self._modules.classes_with(name)
                 if any(base.rpartition(".")[2] == name for base in base_names(block))
             ]
         return self._named[name]

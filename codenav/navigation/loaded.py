@@ -1,4 +1,4 @@
-"""The resolver of a whole code base, which holds all definitions in memory: for what asks of every file."""
+"""The modules of a whole code base, with all definitions in memory: for what asks of every file."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codenav.core.blocks import BlockKind, CodeBlock
-from codenav.navigation.classes import Classes, base_names
+from codenav.navigation.classes import base_names
 from codenav.navigation.imports import Import
 from codenav.navigation.modules import DEFINED, Module, Modules, read_module
-from codenav.navigation.resolve import Resolver
 from codenav.retrieval.aside import is_aside
 
 _KEPT = 400
 """Characters kept of the text of a definition: enough to see decorators, and a body that only declares."""
 _NEEDED = DEFINED | {BlockKind.IMPORT, BlockKind.CONDITIONAL}
-
-
-class LoadedResolver(Resolver):
-    """A resolver that never searches: its modules were read in one pass over the blocks of an index."""
-
-    def __init__(self, blocks: Iterable[CodeBlock]) -> None:
-        self.modules: LoadedModules = LoadedModules(blocks)
-        self.classes = _LoadedClasses(self.modules)
-        self._local = {}
 
 
 class LoadedModules(Modules):
@@ -33,7 +23,7 @@ class LoadedModules(Modules):
     def __init__(self, blocks: Iterable[CodeBlock]) -> None:
         files: dict[tuple[str, str], list[CodeBlock]] = defaultdict(list)
         named: dict[str, list[CodeBlock]] = defaultdict(list)
-        self.heirs: dict[str, list[CodeBlock]] = defaultdict(list)
+        self._heirs: dict[str, list[CodeBlock]] = defaultdict(list)
         """Classes by the last names of their bases."""
         for block in blocks:
             if block.language not in ("python", "") and block.kind is not BlockKind.TOOL:
@@ -46,7 +36,7 @@ class LoadedModules(Modules):
                 named[block.name].append(kept)
             if block.kind is BlockKind.CLASS:
                 for base in dict.fromkeys(name.rpartition(".")[2] for name in base_names(block)):
-                    self.heirs[base].append(kept)
+                    self._heirs[base].append(kept)
         self._files = {key: read_module(*key, blocks) for key, blocks in files.items()}
         self._by_name = {}
         self._named = dict(named)
@@ -65,6 +55,10 @@ class LoadedModules(Modules):
     def named(self, name: str) -> list[CodeBlock]:
         """Every definition whose last name is `name`."""
         return self._named.get(name, [])
+
+    def classes_with(self, word: str) -> list[CodeBlock]:
+        """The classes that have a base of that name."""
+        return self._heirs.get(word, [])
 
     def usual(self) -> dict[str, Import]:
         """The meaning that most files of the code base give a name that they import: `nx` is networkx."""
@@ -85,15 +79,6 @@ class LoadedModules(Modules):
     def _package(self, dotted: str, near: Module) -> Module | None:
         place = self._packages.get(dotted)
         return Module(place[0], f"{dotted.replace('.', '/')}/__init__.py", dotted) if place else None
-
-
-class _LoadedClasses(Classes):
-    def __init__(self, modules: LoadedModules) -> None:
-        self._modules, self._loaded = modules, modules
-        self._orders, self._named, self._heirs = {}, {}, {}
-
-    def _named_as_base(self, name: str) -> list[CodeBlock]:
-        return self._loaded.heirs.get(name, [])
 
 
 def _short(block: CodeBlock) -> CodeBlock:

@@ -31,7 +31,7 @@ _COMMENT = re.compile(r"^\s*(?://|/?\*|#).*$", re.MULTILINE)
 
 def of_class(index: Index, modules: Modules, owner: CodeBlock, name: str) -> Sequence[CodeBlock]:
     """The method or field of a class, its own or of the nearest base that has one; the key of an object."""
-    for around in Classes(index, modules).order(owner) if owner.kind is BlockKind.CLASS else [owner]:
+    for around in Classes(modules).order(owner) if owner.kind is BlockKind.CLASS else [owner]:
         inherited = modules.of(around).definitions.get(f"{around.qualname}.{name}")
         if inherited:
             return inherited
@@ -51,7 +51,7 @@ def instance_of(index: Index, block: CodeBlock) -> Instance:
         thing = modules.look_up(thing, name) if isinstance(thing, Module) else None
     if not isinstance(thing, Sequence) or thing[0].kind is not BlockKind.CLASS:
         return None, []
-    return thing[0], list(Classes(index, modules).public_methods(thing[0]).values())
+    return thing[0], list(Classes(modules).public_methods(thing[0]).values())
 
 
 def bound(index: Index, dotted: str) -> Iterator[CodeBlock]:

@@ -89,6 +89,11 @@ class Modules:
             self._named[name] = [block for block in found if block.name == name and block.kind in DEFINED]
         return self._named[name]
 
+    def classes_with(self, word: str) -> Iterable[CodeBlock]:
+        """The classes whose header has a word."""
+        parts = (tree.Value("type", BlockKind.CLASS.value), tree.Words("signature", (word,)))
+        return search_all(self._index, *parts)
+
     def find(self, name: str, near: Module) -> Module | None:
         """The module with that dotted name, preferably in the source of `near`."""
         key = (name, near.source)

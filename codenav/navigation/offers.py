@@ -62,7 +62,7 @@ class Offers:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._modules = Modules(index)
-        self._classes = Classes(index, self._modules)
+        self._classes = Classes(self._modules)
         self._instances: dict[str, CodeBlock | None] = {}
 
     def of(self, blocks: Sequence[CodeBlock], request: str) -> list[Offer]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from codenav.core.blocks import BlockKind, CodeBlock
-from codenav.core.protocols import Index
 from codenav.navigation.classes import Classes, Meant
 from codenav.navigation.local import LocalNames, is_declaration, local_names
 from codenav.navigation.modules import Module, Modules, Outside, Thing
@@ -72,9 +71,9 @@ _REMEMBERED = 1_000
 class Resolver:
     """Resolver of calls, which caches the modules that it has read."""
 
-    def __init__(self, index: Index) -> None:
-        self.modules = Modules(index)
-        self.classes = Classes(index, self.modules)
+    def __init__(self, modules: Modules) -> None:
+        self.modules = modules
+        self.classes = Classes(modules)
         self._local: dict[str, LocalNames] = {}
 
     def resolve(self, caller: CodeBlock, call: str) -> Resolution:

@@ -14,6 +14,7 @@ from codenav.core.blocks import CodeBlock
 from codenav.core.system.atomic_files import write_whole
 from codenav.core.traces import Trace, TracedCall, callable_name
 from codenav.navigation.called import InCode, KnownCallables, context_of
+from codenav.navigation.modules import Modules
 from codenav.navigation.names import search_all
 from codenav.navigation.resolve import Resolver
 from codenav.navigation.verbs import indexes_of
@@ -95,7 +96,7 @@ class CallableNames:
         self._tails: dict[str, list[str]] = defaultdict(list)
         for name in self._names:
             self._tails[name.rpartition(".")[2]].append(name)
-        self._known = KnownCallables(Resolver(index)) if index is not None else None
+        self._known = KnownCallables(Resolver(Modules(index))) if index is not None else None
         sources = [index.source, *index.source.parts.values()] if index is not None else []
         self._of_tools = any(source.tools for source in sources)
         self._found: dict[str, str] = {}

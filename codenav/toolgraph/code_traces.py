@@ -16,7 +16,8 @@ from codenav.navigation.call_sequences import Fixtures, Reader
 from codenav.navigation.called import Called, InCode, KnownCallables, context_of, typed_flows
 from codenav.navigation.code_snippets import examples_in, snippets_in, without_magic
 from codenav.navigation.imports import Import, imports_in, imports_of
-from codenav.navigation.loaded import LoadedResolver
+from codenav.navigation.loaded import LoadedModules
+from codenav.navigation.resolve import Resolver
 from codenav.retrieval.aside import is_aside, is_test, is_vendored
 
 _EXAMPLES = re.compile(
@@ -52,9 +53,8 @@ class CodeTraces:
                         own.add(block.source)
                     yield block
 
-        resolver = LoadedResolver(noted())
-        self._resolver = resolver
-        self._known = _PublicCallables(resolver, own)
+        self._modules = LoadedModules(noted())
+        self._known = _PublicCallables(Resolver(self._modules), own)
         self.counts = Counter[str]()
         """The numbers of `tests`, `examples` and `docs` with traces, and of their `calls`."""
 
@@ -63,7 +63,7 @@ class CodeTraces:
 
         A trace has at least two calls, or it teaches nothing.
         """
-        reader = _CodeReader(self._known, self._resolver.modules.usual(), self._fixtures)
+        reader = _CodeReader(self._known, self._modules.usual(), self._fixtures)
         for path, blocks in groupby(of.blocks(), key=lambda block: block.path):
             if is_vendored(path):
                 continue
@@ -75,7 +75,7 @@ class CodeTraces:
 
     def flows(self) -> Iterator[tuple[str, str, str]]:
         """Giver, taker and parameter of each flow that annotations state."""
-        return typed_flows(self._resolver, self._known)
+        return typed_flows(self._modules, self._known)
 
 
 Read = tuple[str, str, list[TracedCall]]
@@ -172,7 +172,7 @@ class _Snippets:
 class _PublicCallables(KnownCallables):
     """The callables that a code base is used by: neither tests nor what is private."""
 
-    def __init__(self, resolver: LoadedResolver, sources: Collection[str]) -> None:
+    def __init__(self, resolver: Resolver, sources: Collection[str]) -> None:
         """`sources`: those of the code base."""
         super().__init__(resolver)
         self._sources = sources

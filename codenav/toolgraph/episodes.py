@@ -22,6 +22,7 @@ from codenav.episodes.store import EpisodeStore
 from codenav.navigation.call_sequences import Reader
 from codenav.navigation.called import Called, InCode, KnownCallables, context_of
 from codenav.navigation.imports import Import, imports_in, imports_of
+from codenav.navigation.modules import Modules
 from codenav.navigation.resolve import Resolver
 from codenav.toolgraph.beside import Graphs
 from codenav.toolgraph.data_flow import Exchange, flows
@@ -86,7 +87,7 @@ class EpisodeReader:
 
     def __init__(self, index: Index | None, *, earlier: Iterable[Step] = ()) -> None:
         """`index`: as for `trace_of_episode`. The imports of `earlier` steps in the same interpreter hold."""
-        self._known = KnownCallables(Resolver(index)) if index is not None else None
+        self._known = KnownCallables(Resolver(Modules(index))) if index is not None else None
         self._imports: list[str] = []
         self._imported: dict[str, Import] = {}
         self._reader = Reader(self)
