@@ -132,6 +132,12 @@ def test_whole_objects_of_a_named_schema_flow_if_few_give_them(tmp_path: Path) -
     assert flows(too_many) == set()
 
 
+def test_a_schema_that_is_a_part_of_itself_ends(tmp_path: Path) -> None:
+    user = {"allOf": [ref("User")], **thing(id="integer")}
+    paths = {"/users": get("list_users", schema=ref("User")), "/users/{id}": get("get_user", inside("id", "integer"))}
+    assert flows(spec(tmp_path, paths, schemas={"User": user})) == {("list_users", "get_user", "id")}
+
+
 def test_equal_names_alone_make_no_flow(tmp_path: Path) -> None:
     word = {"name": "name", "in": "query", "schema": {"type": "string"}}
     found = spec(tmp_path, {"/users": get("list_users", schema=many("User")), "/mail": get("mail", word)})
