@@ -79,8 +79,8 @@ def one_branch(data: bytes, language: str, *, flat: bool = False) -> bytes:
             others = [branch[2:] for number, branch in enumerate(group.branches) if number != chosen]
             blanks = [*group.lines, *others]
         for begin, stop in blanks:
-            kept[begin:stop] = _spaces(kept[begin:stop])
-            quiet[begin:stop] = _spaces(quiet[begin:stop])
+            kept[begin:stop] = spaces(kept[begin:stop])
+            quiet[begin:stop] = spaces(quiet[begin:stop])
     return bytes(kept)
 
 
@@ -124,16 +124,17 @@ def _chosen(group: _Group, taken: dict[bytes, bool]) -> int:
 
 
 def _blank(found: re.Match[bytes]) -> bytes:
-    return _spaces(found.group())
+    return spaces(found.group())
 
 
 def _blank_text(found: re.Match[bytes]) -> bytes:
     """Spaces for a comment; a string stays a value."""
     text = found.group()
     if text[:1] != b"/":
-        return b"0" + _spaces(text[1:])
-    return _spaces(text) if b"\\\n" not in text else re.sub(rb"[^\n\\]|\\(?!\n)", b" ", text)
+        return b"0" + spaces(text[1:])
+    return spaces(text) if b"\\\n" not in text else re.sub(rb"[^\n\\]|\\(?!\n)", b" ", text)
 
 
-def _spaces(text: bytes | bytearray) -> bytes:
+def spaces(text: bytes | bytearray) -> bytes:
+    """Spaces in place of a text, with its line ends."""
     return b"\n".join(b" " * len(line) for line in bytes(text).split(b"\n"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from codenav.core.blocks import BlockKind
 from codenav.indexers.code_native import (
     c_class,
     c_declaration,
@@ -124,14 +122,6 @@ GO = Rules(
 )
 
 
-def _java_import(package: str, name: str, kind: BlockKind) -> str:
-    return f"import {package}.{name};"
-
-
-def _public(signature: str) -> bool:
-    return re.search(r"\bpublic\b", signature) is not None
-
-
 JAVA = Rules(
     name="java",
     extensions=".java",
@@ -159,8 +149,8 @@ JAVA = Rules(
     attributes=frozenset({"annotation", "marker_annotation"}),
     modifiers=frozenset({"modifiers"}),
     package_nodes=frozenset({"package_declaration"}),
-    import_line=_java_import,
-    exported=_public,
+    import_line="import {package}.{name};",
+    only_public=True,
 )
 
 RUST = Rules(
@@ -240,10 +230,6 @@ CPP = replace(
 )
 
 
-def _cs_import(package: str, name: str, kind: BlockKind) -> str:
-    return f"using {package};"
-
-
 CSHARP = Rules(
     name="csharp",
     extensions=".cs",
@@ -280,8 +266,8 @@ CSHARP = Rules(
     attributes=frozenset({"attribute_list"}),
     ignored=frozenset({"preproc_region", "preproc_endregion", "preproc_nullable", "preproc_pragma", "preproc_define"}),
     package_nodes=frozenset({"namespace_declaration", "file_scoped_namespace_declaration"}),
-    import_line=_cs_import,
-    exported=_public,
+    import_line="using {package};",
+    only_public=True,
 )  # fmt: skip
 
 RUBY = Rules(
@@ -304,11 +290,6 @@ RUBY = Rules(
     calls={"call": ("receiver", "method")},
     ignored=frozenset({"empty_statement"}),
 )
-
-
-def _php_import(package: str, name: str, kind: BlockKind) -> str:
-    function = "function " if kind is BlockKind.FUNCTION else ""
-    return f"use {function}{package}\\{name};"
 
 
 PHP = Rules(
@@ -343,7 +324,7 @@ PHP = Rules(
     attributes=frozenset({"attribute_list"}),
     ignored=frozenset({"php_tag", "php_end_tag", "declare_statement", "empty_statement"}),
     package_nodes=frozenset({"namespace_definition"}),
-    import_line=_php_import,
+    import_line="use {function}{package}\\{name};",
 )
 
 LANGUAGE_RULES = {

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from codenav.indexers.code_branches import spaces
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -153,11 +155,11 @@ def _blank(found: re.Match[bytes]) -> bytes:
         # As a function with a type: `T  T    (    ) {`.
         name, opening = text[: text.index(b"(")].rstrip(), text.index(b"(")
         shown = (name[:1] + b" " * (len(name) - 2) + name[:1]).ljust(opening)
-        shown += b"(" + _spaces(text[opening + 1 : -1]) + b")"
+        shown += b"(" + spaces(text[opening + 1 : -1]) + b")"
     elif found.lastgroup == "comment":
         shown = re.sub(rb"[^\n\\]|\\(?!\n)", b" ", text)
     else:
-        shown = _spaces(text)
+        shown = spaces(text)
     return whole[: start - at] + shown + whole[end - at :]
 
 
@@ -186,10 +188,6 @@ def _one_type(found: re.Match[bytes]) -> bytes:
         start, end = part.span("word")
         words = words[:start] + b" " * (end - start) + words[end:]
     return words + whole[len(words) :]
-
-
-def _spaces(text: bytes) -> bytes:
-    return b"\n".join(b" " * len(line) for line in text.split(b"\n"))
 
 
 _BODIES = {"compound_statement", "preproc_def", "preproc_function_def", "initializer_list", "enumerator_list", "block"}

@@ -73,12 +73,12 @@ class Rules:
     """Nodes that are left out of all blocks."""
     package_nodes: frozenset[str] = frozenset()
     """Nodes that name the package of the file."""
-    import_line: Callable[[str, str, BlockKind], str] | None = None
-    """The import line for a package, and the outermost name and kind of a definition."""
+    import_line: str = ""
+    """The statement to import a definition, with `{package}`, `{name}`, and `{function}` where one has that word."""
     offers: bool = False
     """True if its packages offer names that other files define: `export … from`, `pub use`."""
-    exported: Callable[[str], bool] = lambda signature: True
-    """True if other files can import a definition with this signature."""
+    only_public: bool = False
+    """True if other files can import only what is `public`."""
 
 
 def text_of(node: Node, data: bytes) -> str:

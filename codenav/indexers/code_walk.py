@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from codenav.core.blocks import BlockKind
 from codenav.indexers.code_rules import Found, Rules, last_row, spaced, text_of
 from codenav.indexers.code_text import Mark, Marks, beginning, doc_text, is_licence, prototype, words_above
 from codenav.indexers.code_tree import ERROR, Grammar, Role
-from codenav.indexers.draft import Draft, Elision, Run
+from codenav.indexers.draft import Draft, Elision
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -78,7 +79,10 @@ class Walk:
         self._module = path.rpartition("/")[2].partition(".")[0]
         self._frames = [_Frame(depth=0, items=1, runs=True)]
         self._marks = marks
-        self._run: Run | None = None
+        self._run: Draft | None = None
+        """Adjacent imports, or adjacent statements."""
+        self._words: list[str] = []
+        """The beginnings of the first of them."""
         self._claimed: set[int] = set()
         self._package = ""
         self._head: list[Mark] | None = None
@@ -118,7 +122,7 @@ class Walk:
         while len(frames) > 1:
             self._leave(frames.pop())
         self._flush()
-        self._head_document()
+        self._drafts += self._head_documents()
         self._drafts.sort(key=lambda draft: (draft.start, -draft.end))
         return self._drafts
 
@@ -133,10 +137,10 @@ class Walk:
             return
         if role.attribute:
             self._marks.add(node, comment=False)
-        if role.call is not None:
-            self._call(node, role.call)
+        if role.call is not None and (span := _called(node, *role.call)):
+            self.called.append(span)
         if role.package and not self._package:
-            self._package = self._package_of(node)
+            self._package = _package_of(node, self._data)
         if item and self._head is None and not (role.ignored or role.package):
             self._head = list(self._marks)
         if role.reader is not None and node.id not in self._claimed:
@@ -250,7 +254,7 @@ class Walk:
             self._alias(draft, name, other)
         if frame.elided is not None:
             short = kind is BlockKind.ASSIGNMENT and draft.end - start <= LONG_ASSIGNMENT
-            self._elide(frame.elided, marks, start, None if short else found.body)
+            frame.elided += _elisions(self._data, marks, start, None if short else found.body)
         inner = frame.within(depth, -1)
         inner.importable = ""
         if found.scope != "alias":
@@ -271,17 +275,6 @@ class Walk:
         qualname = ".".join((*draft.qualname.split(".")[:-1], name))
         self._drafts.append(Draft(draft.kind, name, qualname, node.start_byte, node.end_byte, rows, signature))
 
-    def _elide(self, elided: list[Elision], marks: list[Mark], start: int, body: Node | None) -> None:
-        """Add a definition's elisions to the enclosing block: no doc comments, and `...` for the body."""
-        for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
-            if mark.comment:
-                elided.append(Elision(mark.start, after, ""))
-        if body is None or body.end_byte - body.start_byte <= 5:
-            return
-        opening = self._data[body.start_byte : body.start_byte + 2]
-        shown = "{ ... }" if opening[:1] == b"{" else "=> ..." if opening == b"=>" else "..."
-        elided.append(Elision(body.start_byte, body.end_byte, shown))
-
     def _signature(self, start: int, node: Node, outer: Node, found: Found) -> str:
         frame = self._frames[-1]
         body = found.body
@@ -289,7 +282,7 @@ class Walk:
         if found.kind is BlockKind.ASSIGNMENT:
             return prototype(frame.prefix + self._slice(start, min(node.end_byte, start + 800)), 200)
         pieces = [frame.prefix]
-        for attribute in self._attributes(outer, node):
+        for attribute in _attributes(outer, node, self._rules):
             if start <= attribute.start_byte < end:
                 pieces.append(self._slice(start, attribute.start_byte))
                 start = attribute.end_byte
@@ -299,35 +292,16 @@ class Walk:
             pieces.append(" " + self._slice(body.end_byte, min(node.end_byte, body.end_byte + 100)))
         return prototype("".join(pieces))
 
-    def _attributes(self, outer: Node, node: Node) -> list[Node]:
-        rules = self._rules
-        if not rules.attributes:
-            return []
-        attributes = []
-        for around in (outer,) if outer == node else (outer, node):
-            for index in range(min(around.child_count, 10)):
-                child = around.child(index)
-                if child.type in rules.attributes:
-                    attributes.append(child)
-                elif child.type in rules.modifiers:
-                    attributes += [inner for inner in child.children if inner.type in rules.attributes]
-        return attributes
-
     def _import_line(self, name: str, kind: BlockKind, signature: str) -> str:
         rules = self._rules
         if rules.offers:
             return name
-        if rules.import_line is None or not self._package or not rules.exported(signature):
+        if not self._package or kind not in (BlockKind.CLASS, BlockKind.FUNCTION):
             return ""
-        if kind not in (BlockKind.CLASS, BlockKind.FUNCTION):
+        if rules.only_public and not re.search(r"\bpublic\b", signature):
             return ""
-        return rules.import_line(self._package, name, kind)
-
-    def _package_of(self, node: Node) -> str:
-        label = node.child_by_field_name("name")
-        if label is None:
-            label = next((child for child in node.named_children if child.type.endswith("identifier")), None)
-        return spaced(text_of(label, self._data)) if label is not None else ""
+        function = "function " if kind is BlockKind.FUNCTION else ""
+        return rules.import_line.format(package=self._package, name=name, function=function)
 
     def _conditional(self, node: Node, depth: int) -> None:
         frame = self._frames[-1]
@@ -344,29 +318,27 @@ class Walk:
         if run is not None and (run.kind is not kind or node.end_byte - run.start > RUN_BYTES):
             self._flush()
             run = None
-        rows = (node.start_point.row, last_row(node))
-        words = ""
-        if run is None or len(run.signature) < 20:
+        row, last = node.start_point.row, last_row(node)
+        if len(self._words) < 20:
             words = prototype(self._slice(node.start_byte, min(node.end_byte, node.start_byte + 400)), 100)
+            self._words += [words] if words or run is None else []
         if run is not None:
-            run.end, run.rows = node.end_byte, (run.rows[0], rows[1])
-            run.signature += [words] if words else []
+            run.end, run.rows = node.end_byte, (run.rows[0], last)
             return
-        marks = self._marks.above(node.start_byte, rows[0]) if kind is BlockKind.ASSIGNMENT else []
-        start = marks[0].start if marks else node.start_byte
-        rows = (marks[0].rows[0] if marks else rows[0], rows[1])
-        self._run = Run(kind, start, node.end_byte, rows, [words])
+        marks = self._marks.above(node.start_byte, row) if kind is BlockKind.ASSIGNMENT else []
+        start, row = (marks[0].start, marks[0].rows[0]) if marks else (node.start_byte, row)
+        name = "imports" if kind is BlockKind.IMPORT else "statements"
+        self._run = Draft(kind, name, name, start, node.end_byte, (row, last))
 
     def _flush(self) -> None:
-        run, self._run = self._run, None
-        if run is None:
-            return
-        name = "imports" if run.kind is BlockKind.IMPORT else "statements"
-        signature = spaced("; ".join(run.signature), 300)
-        self._drafts.append(Draft(run.kind, name, name, run.start, run.end, run.rows, signature, elided=run.elided))
+        """End the current run."""
+        if self._run is not None:
+            self._run.signature = spaced("; ".join(self._words), 300)
+            self._drafts.append(self._run)
+        self._run, self._words = None, []
 
-    def _head_document(self) -> None:
-        """Add the comments at the top of the file as documents, unless they are a licence notice."""
+    def _head_documents(self) -> Iterator[Draft]:
+        """The comments at the top of the file as documents, unless they are a licence notice."""
         used = {draft.start for draft in self._drafts}
         chains: list[list[Mark]] = []
         for mark in self._marks if self._head is None else self._head:
@@ -381,18 +353,49 @@ class Walk:
             rows = (chain[0].rows[0], chain[-1].rows[1])
             title = text.strip().partition("\n")[0][:200]
             name = self._module
-            self._drafts.append(Draft(BlockKind.DOCUMENT, name, name, chain[0].start, chain[-1].end, rows, title, text))
-
-    def _call(self, node: Node, fields: tuple[str, str]) -> None:
-        first, last = fields
-        if not last:
-            name = next((child for child in node.named_children if "name" in child.type), None)
-            start = end = name
-        else:
-            end = node.child_by_field_name(last)
-            start = node.child_by_field_name(first) if first != last else end
-        if end is not None:
-            self.called.append(((start or end).start_byte, end.end_byte))
+            yield Draft(BlockKind.DOCUMENT, name, name, chain[0].start, chain[-1].end, rows, title, text)
 
     def _slice(self, start: int, end: int) -> str:
         return self._data[start:end].decode("utf-8", "replace")
+
+
+def _elisions(data: bytes, marks: list[Mark], start: int, body: Node | None) -> Iterator[Elision]:
+    """What the enclosing block leaves out of a definition: doc comments, and the body."""
+    for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
+        if mark.comment:
+            yield Elision(mark.start, after, "")
+    if body is not None and body.end_byte - body.start_byte > 5:
+        opening = data[body.start_byte : body.start_byte + 2]
+        shown = "{ ... }" if opening[:1] == b"{" else "=> ..." if opening == b"=>" else "..."
+        yield Elision(body.start_byte, body.end_byte, shown)
+
+
+def _attributes(outer: Node, node: Node, rules: Rules) -> list[Node]:
+    """The attributes of a definition, which are no part of its signature."""
+    attributes: list[Node] = []
+    for around in ((outer,) if outer == node else (outer, node)) if rules.attributes else ():
+        for index in range(min(around.child_count, 10)):
+            child = around.child(index)
+            if child.type in rules.attributes:
+                attributes.append(child)
+            elif child.type in rules.modifiers:
+                attributes += [inner for inner in child.children if inner.type in rules.attributes]
+    return attributes
+
+
+def _package_of(node: Node, data: bytes) -> str:
+    """The package that a node names."""
+    label = node.child_by_field_name("name")
+    if label is None:
+        label = next((child for child in node.named_children if child.type.endswith("identifier")), None)
+    return spaced(text_of(label, data)) if label is not None else ""
+
+
+def _called(node: Node, first: str, last: str) -> tuple[int, int] | None:
+    """The range of bytes that holds the name of a called function, by the fields where it begins and ends."""
+    if last:
+        end = node.child_by_field_name(last)
+        start = node.child_by_field_name(first) if first != last else end
+    else:
+        start = end = next((child for child in node.named_children if "name" in child.type), None)
+    return ((start or end).start_byte, end.end_byte) if end is not None else None

@@ -109,18 +109,6 @@ class Draft:
         )
 
 
-@dataclass(slots=True)
-class Run:
-    """Adjacent imports, or adjacent statements."""
-
-    kind: BlockKind
-    start: int
-    end: int
-    rows: tuple[int, int]
-    signature: list[str]
-    elided: list[Elision] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class Calls:
     """The dotted names that a file calls, in order of the offset of one character in each."""
