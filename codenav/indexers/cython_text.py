@@ -34,14 +34,6 @@ _NO_NAMES = {"cdef", "cpdef", "ctypedef", "def", "public", "inline", "api", "rea
 _IMPORT = re.compile(r"(?P<from>from\s+[\w.]+\s+)?cimport\b")
 _POINTER = re.compile(r"\(\s*\*\s*(" + _NAME + r")\s*\)")
 _LAST_NAME = re.compile(r"(" + _NAME + r")\s*(?:\[[^\]]*\]\s*)*\Z")
-_CAST = re.compile(
-    r"(?:(?<=[=(,\[{:+\-*/%&|~<>!^])|\b(?:return|and|or|not|in|is|if|elif|while|else|yield))\s*"
-    r"(<[A-Za-z_][\w.\s,*&:\[\]()]*\??>)(?=\s*[\w(&\x01\[<\-])"
-)
-_ADDRESS = re.compile(r"(?:[=(,\[]|\breturn)\s*(&)(?=\s*[A-Za-z_(])")
-_NO_PYTHON = re.compile(r"\bsizeof\s*\(([^()]*)\)|\b(new)\s+[A-Za-z_]|\b(c)\x01|\b\d+([uUlL]{1,3})\b")
-"""The operand of `sizeof`, `new`, the mark of a character, and the size of a number."""
-_FOR_FROM = re.compile(r"for\s+\w+\s+(from)\b")
 _CONDITION = {"IF": "if", "ELIF": "elif", "ELSE": "else"}
 _PLAIN = {"pass", "def", "class", "async", "if", "elif", "else"}
 _DEPTH = 100
@@ -103,7 +95,7 @@ class _Scope:
 
 
 def as_python(text: str) -> Reading:
-    """Cython as Python: declarations become empty tuples, headers `def name(…):`, types in expressions blanks."""
+    """Cython as Python: declarations become empty tuples, headers `def name(…):`."""
     bare = _STRING_OR_COMMENT.sub(
         lambda found: (" " if found[0][:1] == "#" else _QUOTED) * len(found[0]), text.replace(_QUOTED, " ")
     )
@@ -178,7 +170,6 @@ class _Statement:
             return self._function(indent, colon, word)
         if declares or word in ("include", "DEF"):
             self._declaration(word)
-        self._expressions()
         return None
 
     def _group(self, indent: int, colon: int, word: str) -> _Scope | None:
@@ -244,16 +235,6 @@ class _Statement:
                     before = shorter
                 return "" if "=" in before else found["name"]
         return ""
-
-    def _expressions(self) -> None:
-        bare = self._bare
-        for pattern in (_CAST, _ADDRESS, _NO_PYTHON):
-            for found in pattern.finditer(bare):
-                first, last = found.span(found.lastindex or 0)
-                self._blank(first, last)
-                bare = bare[:first] + " " * (last - first) + bare[last:]
-        if (loop := _FOR_FROM.match(bare)) is not None:
-            self._write(loop.start(1), "in  ")
 
     def _note(self, end: int, *, importable: bool) -> None:
         self._reading.headers[self._start] = Header(self._start, self._start + end, importable)

@@ -13,7 +13,7 @@ from codenav.indexers.document_blocks import Section, sections
 from codenav.indexers.place import Place, numbered
 from codenav.indexers.python_blocks import python_blocks
 
-BROKEN = "not a notebook"
+BROKEN = "not a notebook of format 4"
 
 _DEFINITIONS = {BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.CLASS}
 _MAGIC = re.compile(r"^([ \t]*)([%!?]|\w[\w.]*\?+$)", re.MULTILINE)
@@ -62,16 +62,12 @@ def notebook_blocks(text: str, place: Place) -> tuple[list[CodeBlock] | None, st
 
 
 def _cells(data: Any) -> Iterator[Cell]:
-    """The cells of a notebook: `cells` with `source` in format 4, `worksheets` of `cells` with `input` before."""
-    listed = data["cells"] if "cells" in data else [cell for sheet in data["worksheets"] for cell in sheet["cells"]]
     row = 0
-    for number, cell in enumerate(listed, 1):
-        source = cell.get("source", cell.get("input", ""))
+    for number, cell in enumerate(data["cells"], 1):
+        source = cell.get("source", "")
         text = source if isinstance(source, str) else "".join(source)
         text = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode("utf-8")
         kind = cell.get("cell_type", "raw")
-        if kind == "heading":
-            kind, text = "markdown", "#" * max(1, min(6, int(cell.get("level", 1)))) + " " + text
         yield Cell(number, row, kind if kind in ("code", "markdown") else "raw", text)
         row += text.count("\n") + (1 if text.endswith("\n") else 2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import random
 import time
 
@@ -164,12 +163,6 @@ def test_every_definition_and_declaration() -> None:
         "FUNCTION only_there 90-90",
         "FUNCTION only_here 92-92",
     ]
-
-
-def test_all_of_it_is_python_once_it_is_rewritten() -> None:
-    python = as_python(SOURCE).python
-    assert ast.parse(python)
-    assert [len(line) for line in python.split("\n")] == [len(line) for line in SOURCE.split("\n")]
 
 
 def test_text_docstring_and_calls_are_those_of_the_file() -> None:

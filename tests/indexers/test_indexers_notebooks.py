@@ -13,7 +13,7 @@ from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
+from codenav.core.blocks import BlockKind, CodeBlock
 from codenav.indexers.notebooks import BROKEN, notebook_blocks
 from codenav.indexers.place import Place
 from codenav.indexers.read import Task, read
@@ -73,23 +73,6 @@ def test_cells_of_other_languages_are_kept_whole() -> None:
     script, magic = blocks_of(notebook(V4.new_code_cell("%%bash\nls (\n"), V4.new_code_cell("x = %timeit f()\ng()")))
     assert (script.text, script.calls) == ("%%bash\nls (\n", ())
     assert magic.calls == ("g",)
-
-
-def test_old_notebooks_are_read() -> None:
-    old = {
-        "nbformat": 3,
-        "worksheets": [
-            {
-                "cells": [
-                    {"cell_type": "heading", "level": 2, "source": ["Start"]},
-                    {"cell_type": "code", "input": ["a = 1\n", "b = f(a)"], "outputs": []},
-                ]
-            }
-        ],
-    }
-    heading, cell = blocks_of(json.dumps(old))
-    assert (heading.qualname, cell.qualname, cell.calls) == ("Start", "Start > cell 2", ("f",))
-    assert cell.lines == LineSpan(3, 4)
 
 
 @pytest.mark.parametrize(
