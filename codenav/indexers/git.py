@@ -14,15 +14,16 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from codenav.core.config import home
 from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.core.system.atomic_files import write_whole
-from codenav.indexers.repository import COMMIT, Git, GitFailed, Repository, locked
+from codenav.core.system.locks import held
+from codenav.indexers.repository import COMMIT, Git, GitFailed, Repository
 
 LOOK_AGAIN = 600.0
 """Seconds after which a search or a run asks the server again for a branch's commit; `codenav index` always asks."""
@@ -73,7 +74,7 @@ def checkout(repository: Repository, *, max_age: float | None = 0.0, notice: Not
     if max_age is None:
         raise NotFound(f"{repository.spec} has not been fetched", hint=f"codenav index {repository.spec}")
     tell = notice or (lambda text: None)
-    with locked(cache.folder, waiting=lambda: tell(f"another process fetches {repository.shown}: waiting for it")):
+    with cache.locked(lambda: tell(f"another process fetches {repository.shown}: waiting for it")):
         known = cache.known()
         if known and cache.is_fresh(known, begun):
             return cache.use(known)
@@ -96,7 +97,7 @@ def forget(repository: Repository) -> None:
     """Remove the files fetched for a revision; those of the repository's other revisions stay."""
     cache = _Cache(repository)
     if cache.known():
-        with locked(cache.folder):
+        with cache.locked():
             cache.forget()
 
 
@@ -106,6 +107,10 @@ class _Cache:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.folder = home("cache") / "git" / repository.key()
+
+    def locked(self, waiting: Callable[[], object] = lambda: None) -> AbstractContextManager[None]:
+        """Lock the folder, which is created if missing; `waiting` is called if another process holds it."""
+        return held(self.folder, ".lock", waiting=waiting, making=lambda: _writing(self.folder))
 
     def known(self) -> _Known | None:
         """The last known state of the revision; None if its files are not there."""
@@ -127,7 +132,7 @@ class _Cache:
         """Ask the server for the revision's commit, and fetch it if it is not there."""
         for left in self.folder.glob(".fetch-*"):
             shutil.rmtree(left, ignore_errors=True)
-        with _storage_errors(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
+        with _writing(self.folder), tempfile.TemporaryDirectory(prefix=".fetch-", dir=self.folder) as scratch:
             git = Git(self.repository, Path(scratch))
             ref, commit = self._found(git)
             if not self._tree(commit).is_dir():
@@ -209,16 +214,14 @@ class _Cache:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-class _storage_errors:
-    """Context manager that raises StorageFull if the cache cannot be written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise StorageFull(f"cannot write to {self.folder}: {error.strerror}", cause=error) from error
-        if isinstance(error, GitFailed) and shutil.disk_usage(self.folder).free < 1 << 20:
-            raise StorageFull(f"no space left for {self.folder}") from error
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Raise StorageFull if the cache cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFull(f"cannot write to {folder}: {error.strerror}", cause=error) from error
+    except GitFailed as error:
+        if shutil.disk_usage(folder).free < 1 << 20:
+            raise StorageFull(f"no space left for {folder}") from error
+        raise

@@ -13,15 +13,13 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
-from codenav.core.system import locks
+from codenav.core.errors import NotFound, Unavailable, UsageError
 
 TRANSPORTS = ("https", "http", "ssh", "file")
 """Transports allowed. Not `ext::` and other helpers, which run commands; not `git://`, which has no authentication."""
@@ -325,20 +323,3 @@ def _size(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(directory, name)).st_size
     return total
-
-
-def locked(folder: Path, *, waiting: Callable[[], None] = lambda: None) -> AbstractContextManager[None]:
-    """Lock the folder, which is created if missing; `waiting` is called if another process holds it.
-
-    Raises:
-        StorageFull: the folder cannot be created.
-    """
-    return locks.held(folder, ".lock", waiting=waiting, making=lambda: _making(folder))
-
-
-@contextlib.contextmanager
-def _making(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StorageFull(f"cannot write to {folder}: {error.strerror}", cause=error) from error
