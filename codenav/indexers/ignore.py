@@ -47,8 +47,7 @@ class Ignore:
 
     def below(self, folder: str) -> Ignore:
         """The rules for `folder`, its own `.gitignore` included. Like git, this follows no link in its place."""
-        any_case = self.tree is not None and self.tree.any_case
-        own = _read(Path(folder, ".gitignore"), folder, follow=False, any_case=any_case)
+        own = _read(Path(folder, ".gitignore"), folder, follow=False)
         return replace(self, _rules=(*self._rules, own)) if own else self
 
     def hides(self, path: str) -> bool:
@@ -98,11 +97,11 @@ def rules_above(root: str) -> Ignore:
 
 def rules_of(tree: WorkTree) -> Ignore:
     """The rules of a work tree as a whole: the user's, and those of the repository."""
-    read = (_read(file, tree.top, any_case=tree.any_case) for file in tree.excludes)
+    read = (_read(file, tree.top) for file in tree.excludes)
     return Ignore(tree, tuple(filter(None, read)))
 
 
-def _read(path: Path, folder: str, *, follow: bool = True, any_case: bool = False) -> _Rules | None:
+def _read(path: Path, folder: str, *, follow: bool = True) -> _Rules | None:
     try:
         if not path.is_file() or path.stat().st_size > _RULES_BYTES or (path.is_symlink() and not follow):
             return None
@@ -110,15 +109,12 @@ def _read(path: Path, folder: str, *, follow: bool = True, any_case: bool = Fals
     except OSError:
         return None
     lines = (line.removesuffix("\r") for line in text.split("\n"))
-    rules = tuple(rule for line in lines if (rule := _parsed(line, any_case=any_case)))
+    rules = tuple(rule for line in lines if (rule := _parsed(line)))
     return _Rules(spelled(folder), rules) if rules else None
 
 
-def _parsed(line: str, *, any_case: bool) -> _Rule | None:
-    """The rule on a line; None for a comment, and for a line that matches nothing in git either.
-
-    `any_case`: capital and small letters are the same, but only those of ASCII: git folds bytes.
-    """
+def _parsed(line: str) -> _Rule | None:
+    """The rule on a line; None for a comment, and for a line that matches nothing in git either."""
     hides = not line.startswith("!")
     pattern = _without_spaces(line if hides else line[1:])
     if not pattern or line.startswith("#"):
@@ -126,7 +122,7 @@ def _parsed(line: str, *, any_case: bool) -> _Rule | None:
     regex = translated(pattern.removesuffix("/"))
     if not regex:
         return None
-    return _Rule(re.compile(regex, re.IGNORECASE | re.ASCII if any_case else 0), hides, pattern.endswith("/"))
+    return _Rule(re.compile(regex), hides, pattern.endswith("/"))
 
 
 def _without_spaces(pattern: str) -> str:

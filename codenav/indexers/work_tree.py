@@ -52,24 +52,13 @@ class WorkTree:
         """The top of the repository's main work tree; None for a bare repository."""
         return self.common.parent if self.common.name == ".git" else None
 
-    @cached_property
-    def settings(self) -> dict[str, str]:
-        """The settings that hold here, by lower-case name such as `core.excludesfile`; the last of each name."""
-        found = dict(_all_settings())
-        found.update(_settings(self.common / "config"))
-        return found
-
     @property
     def excludes(self) -> tuple[Path, Path]:
         """The files of ignore rules beside `.gitignore`: the user's, and the repository's, which goes first."""
-        named = self.settings.get("core.excludesfile")
+        settings = [*_all_settings(), *_settings(self.common / "config")]
+        named = dict(settings).get("core.excludesfile")
         user = _home("git/ignore") if named is None else Path(self.top, os.path.expanduser(named))
         return user, self.common / "info" / "exclude"
-
-    @cached_property
-    def any_case(self) -> bool:
-        """True if rules match names in any case: `git init` sets that on file systems that tell none apart."""
-        return self.settings.get("core.ignorecase", "").lower() in ("true", "yes", "on", "1")
 
     @cached_property
     def tracked(self) -> frozenset[str]:
@@ -78,7 +67,7 @@ class WorkTree:
         They are spelled with one character per byte, as `spelled` gives them.
         """
         try:
-            paths = set(_entries(self.git / "index", 32 if self._sha256 else 20))
+            paths = set(_entries(self.git / "index"))
         except (OSError, ValueError, IndexError, struct.error):
             # There is none before the first `git add`.
             return frozenset()
@@ -92,25 +81,21 @@ class WorkTree:
         """True if an absolute path below `top` is tracked, or is a folder that holds something tracked."""
         return spelled(path[len(self.top) :].strip("/")) in self.tracked
 
-    @property
-    def _sha256(self) -> bool:
-        return self.settings.get("extensions.objectformat", "").lower() == "sha256"
-
 
 def spelled(path: str) -> str:
     """A path or a rule with one character per byte: git matches and sorts bytes."""
     return path if path.isascii() else os.fsencode(path).decode("latin-1")
 
 
-def _entries(file: Path, hash_bytes: int) -> Iterator[str]:
-    """The paths in an index of git (gitformat-index(5)); those of a shared part may hold some that are gone since."""
+def _entries(file: Path) -> Iterator[str]:
+    """The paths in an index of git with SHA-1 (gitformat-index(5)); not those in the shared part of a split one."""
     data = file.read_bytes()
     sign, version, count = struct.unpack(">4sII", data[:12])
     if sign != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"{file} is no index that is known")
     at, path = 12, b""
     for _ in range(count):
-        flags = at + 40 + hash_bytes
+        flags = at + 60
         begin = flags + (4 if data[flags] & 0x40 else 2)
         if version == 4:
             cut, begin = _offset(data, begin)
@@ -122,14 +107,7 @@ def _entries(file: Path, hash_bytes: int) -> Iterator[str]:
             path = data[begin:end]
             # Entries are padded with 1 to 8 NULs.
             at += (end - at + 8) & ~7
-        if path:
-            yield path.decode("latin-1").rstrip("/")
-    while at + 8 < len(data) - hash_bytes:
-        name, size = struct.unpack(">4sI", data[at : at + 8])
-        if name == b"link":
-            shared = data[at + 8 : at + 8 + hash_bytes].hex()
-            yield from _entries(file.with_name(f"sharedindex.{shared}"), hash_bytes)
-        at += 8 + size
+        yield path.decode("latin-1").rstrip("/")
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:

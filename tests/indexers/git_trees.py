@@ -53,7 +53,7 @@ class GitTrees:
 
     def _repository(self, top: Path, *, depth: int) -> None:
         top.mkdir(parents=True, exist_ok=True)
-        _git(top, "init", "-q", *(["--object-format=sha256"] if self._maybe(0.15) else []))
+        _git(top, "init", "-q")
         folders = [top]
         for _ in range(6):
             folders.append(self._chance.choice(folders) / self._chance.choice(FOLDERS))
@@ -73,8 +73,6 @@ class GitTrees:
         if self._maybe(0.1):
             self._rules(top / ".git" / "own")
             _git(top, "config", "core.excludesFile", self._chance.choice([".git/own", str(top / ".git" / "own")]))
-        if self._maybe(0.2):
-            _git(top, "config", "core.ignoreCase", self._chance.choice(["true", "on"]))
         if self._maybe(0.1):
             (self._chance.choice(folders) / ".git").mkdir(exist_ok=True)
         if depth:
@@ -87,8 +85,6 @@ class GitTrees:
     def _tracked(self, top: Path) -> None:
         """Track some of the files, ignored ones too, in one of the formats of the index, and some submodules."""
         _git(top, "config", "index.version", self._chance.choice(["2", "4"]))
-        if self._maybe(0.15):
-            _git(top, "config", "core.splitIndex", "true")
         files, inner = [], []
         for folder, names, leaves in os.walk(top):
             if Path(folder) != top and Path(folder, ".git", "HEAD").exists():
@@ -103,8 +99,7 @@ class GitTrees:
                 _git(top, "add", "-f", *(["-N"] if step and self._maybe(0.3) else []), "--", *some)
         for each in inner:
             if self._maybe(0.5):
-                entry = f"160000,{'1' * _hash_digits(top)},{each.relative_to(top)}"
-                _git(top, "update-index", "--add", "--cacheinfo", entry)
+                _git(top, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{each.relative_to(top)}")
 
 
 def listed(top: Path) -> set[str]:
@@ -128,10 +123,6 @@ def shown_folder(top: Path, chance: random.Random) -> Path:
     folder = chance.choice(sorted(folders))
     hidden = subprocess.run(["git", "-C", str(folder), "check-ignore", "-q", "--no-index", "."], capture_output=True)
     return top if hidden.returncode == 0 else folder
-
-
-def _hash_digits(top: Path) -> int:
-    return 64 if b"sha256" in _git(top, "rev-parse", "--show-object-format") else 40
 
 
 def _git(top: Path, *arguments: str) -> bytes:
