@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from codenav.core.blocks import Change, FileChange, FileRemoval, FileSkip, FileState
-from codenav.core.errors import CodeNavError, IndexUnavailable, MissingExtra, StorageFull, UsageError
+from codenav.core.errors import CodeNavError, MissingExtra, UsageError
 from codenav.core.protocols import WritableIndex
 from codenav.indexers.code_blocks import NO_PARSER
 from codenav.indexers.place import Place
@@ -64,7 +64,7 @@ def build(
     """Bring `index` up to date with `source`.
 
     A file with the same size, times, inode and name to import it by is not read. One with the same content and name is
-    not parsed; only its state is saved, if the index can be written. The rest is parsed by `jobs` processes (None: one
+    not parsed; only its state is saved. The rest is parsed by `jobs` processes (None: one
     per processor if there are many files, else none). Files that are gone or now left out are removed from the index.
     If nothing changed, nothing is written to the index. `rebuild`: every file is read and parsed, whatever the index
     says.
@@ -82,13 +82,7 @@ def build(
         if first is None and not run.known:
             raise _nothing(source, run.skips)
         if first is not None:
-            try:
-                index.apply(chain((first,), changes, run.all_skips()), versions=source.versions, started=started)
-            except (IndexUnavailable, StorageFull):
-                # All that is in the index is still right if only times and inodes are new: a copy of the source, as in
-                # a container, that shares its index with others and may only read it.
-                if not run.only_states(changes):
-                    raise
+            index.apply(chain((first,), changes, run.all_skips()), versions=source.versions, started=started)
         elif set(run.skips) != set(run.earlier):
             index.apply(run.all_skips(), versions=source.versions, started=started)
     return BuildReport(
@@ -108,8 +102,6 @@ class _Run:
         self._source = source
         self._progress = progress or (lambda step: None)
         self._rebuild = rebuild
-        self._same_blocks = True
-        """No change so far replaces or removes blocks."""
         self.known = index.files()
         self.earlier = index.stats().skipped
         self._reasons = {skip.path: skip for skip in self.earlier}
@@ -157,15 +149,12 @@ class _Run:
 
     def changes(self, stream: Iterator[Reading]) -> Iterator[Change]:
         """The changes to apply to the index, made as the files are read. `all_skips` completes them."""
-        self._same_blocks = not self._gone
         for path in sorted(self._gone):
             yield FileRemoval(path)
         done, total = self.reused, self.reused + len(self.tasks)
         self._progress(Progress(done, total, ""))
         for reading in stream:
-            for change in self._change(reading):
-                self._same_blocks &= isinstance(change, FileChange) and change.blocks is None
-                yield change
+            yield from self._change(reading)
             done += 1
             self._progress(Progress(done, total, reading.path))
 
@@ -182,12 +171,6 @@ class _Run:
             self._reuse(reading.path)
         if reading.blocks is not None or state != known:
             yield FileChange(reading.path, state, reading.blocks)
-
-    def only_states(self, rest: Iterator[Change]) -> bool:
-        """True if no change replaces or removes blocks; reads on in those that are left, up to the first that does."""
-        while self._same_blocks and next(rest, None):
-            pass
-        return self._same_blocks and set(self.skips) == set(self.earlier)
 
     def _noted(self, state: FileState) -> FileState:
         settled = state.mtime_ns < self._settled_ns and state.ctime_ns < self._ticked_ns
