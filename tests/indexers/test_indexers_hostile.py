@@ -5,18 +5,12 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import socket
-import stat
-import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
-from command_line import ROOT, codenav
+from command_line import codenav
 
 from codenav.core import schemas
 
@@ -87,32 +81,6 @@ def test_content_that_no_parser_was_made_for(root: Path) -> None:
     assert "  program.py: binary\n" in text
 
 
-def test_links_pipes_and_sockets(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret.py").write_text("def secret_outside(): pass\n")
-    (root / "escape").symlink_to("../outside")
-    (root / "escape.py").symlink_to(tmp_path / "outside" / "secret.py")
-    (root / "step.py").symlink_to("escape/secret.py")
-    (root / "dangling.py").symlink_to("nowhere.py")
-    (root / "self").symlink_to("self")
-    (root / "again").symlink_to(".")
-    (root / "up").symlink_to("..")
-    os.mkfifo(root / "pipe.py")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.relpath(root / "socket.py"))
-        assert indexed(root) == {
-            "escape": "link that leads out of the source",
-            "escape.py": "link that leads out of the source",
-            "step.py": "link that leads out of the source",
-            "up": "link that leads out of the source",
-            "dangling.py": "broken link",
-            "self": "link that leads to itself",
-            "pipe.py": "not a regular file",
-            "socket.py": "not a regular file",
-        }
-    assert names(root, "type: FUNCTION") == ["found_again"]
-
-
 def test_names_that_no_terminal_should_see(root: Path) -> None:
     strange = [
         "line\nbreak.py",
@@ -135,64 +103,6 @@ def test_names_that_no_terminal_should_see(root: Path) -> None:
     lines = codenav("search", "strange_*", "--on", root, "--no-refresh").out
     assert lines.count("\n") == 2 * len(strange)
     assert "\x1b" not in lines and "\u202e" not in lines and "line\\nbreak.py:1" in lines
-
-
-@pytest.fixture
-def other_user() -> Iterator[tuple[Path, list[str]]]:
-    """A folder that a user without rights can read, and how to run codenav as that user."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        folder.chmod(0o755)
-        (folder / "home").mkdir()
-        command = [sys.executable, "-m", "codenav"]
-        if os.geteuid() == 0:
-            (folder / "home").chmod(0o777)
-            # The interpreter may lie where only root can go: its files are opened before the rights are dropped.
-            drop = f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); import codenav.cli.index, codenav.session.api;"
-            drop += "import tantivy, codenav.indexers.build, codenav.indexers.python_blocks;"
-            drop += "import codenav.retrieval.embedded.catalog;"
-            command = [sys.executable, "-c", drop + AS_NOBODY]
-        yield folder, command
-        for path in folder.rglob("*"):
-            if stat.S_ISDIR(path.lstat().st_mode):
-                path.chmod(0o755)
-
-
-AS_NOBODY = """
-import warnings
-from codenav.indexers import workers
-from codenav.core.system.interpreter import find_interpreter
-from codenav.retrieval.source_index import open_index
-python = find_interpreter()
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-import json
-with open_index(sys.argv[2], python=python) as index:
-    print(json.dumps(index.stats().to_dict(details=False)))
-"""
-
-
-def test_what_may_not_be_read(other_user: tuple[Path, list[str]]) -> None:
-    import json
-
-    folder, command = other_user
-    source = folder / "source"
-    (source / "closed").mkdir(parents=True)
-    (source / "closed" / "x.py").write_text("def closed(): pass\n")
-    (source / "good.py").write_text(GOOD)
-    (source / "locked.py").write_text("def locked(): pass\n")
-    (source / "locked.py").chmod(0)
-    (source / "closed").chmod(0)
-    environment = {**os.environ, "CODENAV_HOME": str(folder / "home"), "HOME": str(folder / "home")}
-    ran = subprocess.run(
-        [*command, "index", str(source), "--json"], env=environment, capture_output=True, text=True, cwd="/"
-    )
-    assert ran.returncode == 0, ran.stderr
-    document = json.loads(ran.stdout)
-    assert document["files"] == 1
-    assert {skip["path"]: skip["reason"] for skip in document["skipped"]} == {
-        "closed": "permission denied",
-        "locked.py": "permission denied",
-    }
 
 
 def test_files_that_change_and_vanish_while_they_are_read(root: Path) -> None:
@@ -234,16 +144,6 @@ def test_files_that_change_and_vanish_while_they_are_read(root: Path) -> None:
     expected = {path.name for path in root.rglob("*.py") if path.is_file() and not path.is_symlink()}
     with package.index(root) as index:
         assert {hit.path.rpartition("/")[2] for hit in index.search("*", limit=100_000)} == expected
-
-
-def test_ten_thousand_files_in_one_folder(root: Path) -> None:
-    for number in range(10_000):
-        os.mknod(root / f"data{number}.json")
-    for number in range(100):
-        (root / f"link{number}.py").symlink_to("/etc/hostname")
-    skipped = indexed(root)
-    assert len(skipped) == 100
-    assert set(skipped.values()) == {"link that leads out of the source"}
 
 
 def test_a_directory_of_many_packages(root: Path) -> None:

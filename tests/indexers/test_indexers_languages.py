@@ -167,22 +167,6 @@ def test_a_header_is_read_as_what_it_holds() -> None:
     assert {block.language for block in sample("widget.h")} == {"cpp"}
 
 
-def test_macros_do_not_hide_what_is_around_them() -> None:
-    source = (
-        "LIB_NAMESPACE_BEGIN\nnamespace detail\n{\nclass LIB_API Widget final : public Base\n{\n    Q_OBJECT\n"
-        "public:\n    LIB_NODISCARD bool shown() const { return true; }\n};\n}\nLIB_NAMESPACE_END\n"
-        "LIB_API int entry(int count);\n"
-    )
-    blocks = blocks_of("widget.hpp", source)
-    assert {"detail.Widget", "detail.Widget.shown", "entry"} <= {block.qualname for block in blocks}
-    assert "class LIB_API Widget" in one(blocks, "detail.Widget").text
-
-
-def test_one_syntax_error_costs_no_more_than_its_place() -> None:
-    source = "function a() { return 1; }\nfunction b() { return f(1, ; }\nclass C { m() {} }\nfunction d() {}\n"
-    assert {"a", "b", "C", "C.m", "d"} <= {block.qualname for block in blocks_of("a.js", source)}
-
-
 def without(mark: str) -> Callable[[list[str], random.Random], list[str]]:
     def damage(lines: list[str], chance: random.Random) -> list[str]:
         row = chance.choice([row for row, line in enumerate(lines) if mark in line] or [0])

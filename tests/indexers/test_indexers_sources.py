@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -126,38 +125,6 @@ def test_a_distribution_without_a_list_of_files(site: Path, other: Interpreter) 
     source = resolve("pkg:olddist", other)
     assert files_of(source) == ["old/__init__.py", "older.py"]
     assert source.summary == ""
-
-
-def test_an_editable_install_through_a_path_file(site: Path, other: Interpreter, tree: Tree) -> None:
-    project = tree({"src/demo/__init__.py": "", "src/demo/a.py": "", "tests/t.py": "", "setup.py": ""})
-    files = {"_demo.pth": f"{project}/src\n"}
-    install(site, "demo", files, **_direct(project))
-    source = resolve("pkg:demo", other)
-    assert source.root == project / "src"
-    assert files_of(source) == ["demo/__init__.py", "demo/a.py"]
-    assert source.module_of("demo/a.py") == "demo.a"
-    assert source.modules == ("demo", "demo.a")
-
-
-def _direct(project: Path) -> dict[str, str]:
-    return {"direct_url.json": json.dumps({"url": project.as_uri(), "dir_info": {"editable": True}})}
-
-
-def test_an_editable_install_through_an_import_finder(site: Path, other: Interpreter, tree: Tree) -> None:
-    project = tree({"demo/__init__.py": "", "demo/a.py": "", "tests/__init__.py": "", "docs/x.md": ""})
-    finder = f"import sys\nMAPPING: dict[str, str] = {{'demo': '{project}/demo'}}\nNAMESPACES = {{}}\n"
-    files = {"__editable___demo_1_0_finder.py": finder, "__editable__.demo-1.0.pth": "import x; x.install()\n"}
-    install(site, "demo", files, **_direct(project))
-    source = resolve("pkg:demo", other)
-    assert source.root == project
-    assert source.import_paths == (project,)
-    assert files_of(source) == ["demo/__init__.py", "demo/a.py"]
-
-
-def test_an_editable_install_whose_name_is_not_its_package(site: Path, other: Interpreter, tree: Tree) -> None:
-    project = tree({"inner/__init__.py": "", "tests/__init__.py": "", "script.py": ""})
-    install(site, "outer-name", {"outer.pth": f"{project}\n"}, **_direct(project))
-    assert files_of(resolve("pkg:outer-name", other)) == ["inner/__init__.py"]
 
 
 def test_a_real_editable_install(tree: Tree, tmp_path: Path) -> None:

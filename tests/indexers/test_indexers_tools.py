@@ -110,14 +110,6 @@ def test_a_changed_operation_costs_its_own_block(bakery: Path) -> None:
         assert index.report and index.report.reused_files == 2
 
 
-def test_a_tool_that_is_gone_is_gone_from_the_index(bakery: Path) -> None:
-    codenav.index(f"tools:{bakery}").close()
-    text = bakery.read_text()
-    bakery.write_text(text[: text.index("  - name: order_goods")])
-    with codenav.index(f"tools:{bakery}") as index:
-        assert [block.name for block in index.blocks()] == ["find_goods"]
-
-
 def test_the_prompt_names_the_kind_only_where_there_are_tools(bakery: Path, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "a.py").write_text("def f(): pass\n")
@@ -207,13 +199,6 @@ def test_elasticsearch_holds_tools_too(bakery: Path, elasticsearch: Server) -> N
         assert list(index.blocks()) == blocks
         assert [hit.id for hit in index.search("order goods")] == hits
         assert [hit.kind for hit in index.search("(type: TOOL) AND bread")] == [BlockKind.TOOL]
-
-
-def test_removal_forgets_the_states(bakery: Path, codenav_home: Path) -> None:
-    codenav.index(f"tools:{bakery}").close()
-    assert list(codenav_home.rglob("*.tool"))
-    assert remove_index(f"tools:{bakery}") == f"tools:{bakery}"
-    assert not list(codenav_home.rglob("*.tool"))
 
 
 def test_the_index_can_be_removed_when_the_file_is_gone(bakery: Path, codenav_home: Path) -> None:
