@@ -53,7 +53,7 @@ class Draft:
     signature: str = ""
     docstring: str = ""
     importable: str = ""
-    """What an import needs: for Python the module-level name, else the whole line; empty if it cannot be imported."""
+    """For Python the module-level name to import, else the whole line; empty if it cannot be imported."""
 
     elided: list[Elision] = field(default_factory=list)
     """Bodies of definitions that are separate blocks, values of long assignments, doc comments of parts."""
@@ -149,7 +149,7 @@ def names_to_import(place: Place, top: str, qualname: str) -> tuple[str, str]:
 
     The name is empty for what is private, the statement if there is none.
     """
-    offered = place.public.get(top, "")
+    offered, _ = place.public.get(top, ("", ""))
     module, _, name = (offered or f"{place.module}.{top}").rpartition(".")
     inner = qualname.removeprefix(top)
     private = any(part.startswith("_") and not part.endswith("__") for part in inner.split("."))

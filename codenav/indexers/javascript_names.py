@@ -37,7 +37,7 @@ _COMPILED = re.compile(
     rf"^__exportStar\(require\(\"([^\"]+)\"\)|^Object\.defineProperty\(exports, \"({_NAME})\", .*? return ({_PATH});",
     re.MULTILINE,
 )
-"""How the TypeScript compiler writes `export * from` and `export { a } from` for `require`."""
+"""The form in which the TypeScript compiler writes `export * from` and `export { a } from` for `require`."""
 _VALUE = re.compile(rf"(?:require\s*\(\s*[\"']([^\"'\n]+)[\"']\s*\)((?:\.{_NAME})*)|({_PATH}))(?=\s*(?:[;,\n}}]|$))")
 _WRITTEN = re.compile(rf"(?:async\s+)?(?:function\b\s*\*?|class\b)\s*({_NAME})")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -57,7 +57,7 @@ class Script:
     """A file; `module.exports` is its name `*`."""
 
     bound: dict[str, Value] = field(default_factory=dict)
-    """What names stand for that are defined elsewhere, also dotted ones: `axios.Axios`."""
+    """The values of names that are defined elsewhere, also dotted ones: `axios.Axios`."""
     offered: dict[str, Value] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     """Modules all of whose names it offers."""
@@ -188,7 +188,7 @@ class JavaScriptNames:
                 self._folders.setdefault(folder, name)
 
     def offers(self) -> Iterator[Offer]:
-        """What the packages offer; the shortest names of a definition first."""
+        """The names that the packages offer; the shortest of a definition first."""
         for name, entries in self._entries.items():
             taken: set[str] = set()
             for below, paths in sorted(entries.items(), key=lambda entry: (entry[0].count("/"), entry[0])):
@@ -196,7 +196,7 @@ class JavaScriptNames:
                     yield from self._below(f"{name}{below}", path, taken)
         # `axios.Axios = Axios` gives a name to a class that has the name already.
         for path, script in self._scripts.items():
-            yield from (Offer((path, name), "", "") for name in script.bound if "." in name)
+            yield from (Offer((path, name), "") for name in script.bound if "." in name)
 
     def module_of(self, path: str) -> str:
         """The package of a file and its place there; empty outside of any package with public names."""

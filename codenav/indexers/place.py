@@ -20,17 +20,16 @@ class Place:
     """Relative to the root of the source, with `/`."""
     module: str = ""
     """The dotted name to import it by; empty if it cannot be imported."""
-    public: Mapping[str, str] = field(default_factory=dict)
-    """The public names of what is defined at its top level, by the name there."""
-    imports: Mapping[str, str] = field(default_factory=dict)
-    """The statements to import these, where a language has more than one form of it."""
+    public: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By the name of each public definition at its top level: the public name, and the statement to import it, which is
+    empty in Python, where it follows from the name."""
     within: str = ""
     """The module of a language that is not imported by dotted names: `tokio::task`, `axios/lib/axios.js`."""
 
     @property
     def public_digest(self) -> str:
         """A short hash of the public names; empty for none."""
-        names = (f"{name} {dotted} {self.imports.get(name, '')}" for name, dotted in sorted(self.public.items()))
+        names = (f"{name} {dotted} {line}" for name, (dotted, line) in sorted(self.public.items()))
         text = "\n".join(filter(None, (self.within, *names)))
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() if text else ""
 
@@ -40,10 +39,10 @@ class Place:
         for count in range(len(parts), 0, -1):
             top = ".".join(parts[:count])
             if top in self.public:
-                dotted, inner = self.public[top], parts[count:]
+                (dotted, line), inner = self.public[top], parts[count:]
                 if not dotted or not all(re.fullmatch(r"(?!_)[\w$]+", part) for part in inner):
                     return "", ""
-                return ("::" if self.path.endswith(".rs") else ".").join((dotted, *inner)), self.imports[top]
+                return ("::" if self.path.endswith(".rs") else ".").join((dotted, *inner)), line
         return "", ""
 
 
@@ -57,7 +56,8 @@ class Offer:
 
     home: Home
     public: str
-    import_line: str
+    import_line: str = ""
+    """The statement to import it; empty in Python, where it follows from the name."""
 
 
 Identity = tuple[str, BlockKind, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,14 +36,14 @@ class File:
 
     @cached_property
     def exports(self) -> Exports:
-        """What the file offers; of most files only what it defines itself is read."""
+        """The names that the file offers; of most files only what it defines itself is read."""
         if self.is_package or is_facade(self.text):
             return self.whole
         return own_names(self.text)
 
     @cached_property
     def whole(self) -> Exports:
-        """What the file offers, imports included."""
+        """The names that the file offers, imports included."""
         return read_exports(self.text, self.module, is_package=self.is_package) or own_names(self.text)
 
 
@@ -61,8 +61,8 @@ class PublicNames:
         self._offered: dict[str, set[str]] = {}
         self._stars: dict[str, set[str]] = {}
 
-    def by_path(self) -> dict[str, dict[str, str]]:
-        """For each file the names at its top level that are public, each with the shortest name to import it by.
+    def offers(self) -> Iterator[Offer]:
+        """Each definition at the top level of a file that is public, by the shortest name to import it.
 
         Of names of as many parts, the one in the module that defines it comes first: a script beside a module may
         import all of it.
@@ -78,11 +78,11 @@ class PublicNames:
                     rank = dotted.count("."), name != home[1], elsewhere, len(dotted), dotted
                     if home not in best or rank < best[home][0]:
                         best[home] = rank, dotted
-        found: dict[str, dict[str, str]] = {}
-        for (path, name), (_, dotted) in best.items():
-            if (path, name) not in self._behind:
-                found.setdefault(path, {})[name] = dotted
-        return found
+        yield from (Offer(home, dotted) for home, (_, dotted) in best.items() if home not in self._behind)
+
+    def module_of(self, path: str) -> str:
+        """Nothing: a file of Python has the module that its place says."""
+        return ""
 
     def _names(self, module: str) -> list[str]:
         """The names that a module offers; some may not be found anywhere."""
@@ -190,30 +190,31 @@ def places_in(files: Iterable[tuple[Found, Place]]) -> dict[str, Place]:
 
 
 def _named(files: Sequence[tuple[Found, Place]]) -> Iterator[Place]:
-    read = ((place, text_of(found)) for found, place in files if place.module)
-    python = PublicNames(File(place.path, place.module, text) for place, text in read if text).by_path()
-    others: dict[str, Place] = {}
+    """The places of the files of one source."""
+    public: dict[str, dict[str, tuple[str, str]]] = {}
+    within: dict[str, str] = {}
+    for names, paths in _readers(files):
+        offered: dict[str, dict[str, tuple[str, str]]] = {}
+        for offer in names.offers():
+            path, name = offer.home
+            if path in paths:
+                offered.setdefault(path, {}).setdefault(name, (offer.public, offer.import_line))
+        public.update(offered)
+        within.update((path, names.module_of(path)) for path in paths if offered)
+    for _, place in files:
+        yield replace(place, public=public.get(place.path, {}), within=within.get(place.path, ""))
+
+
+def _readers(
+    files: Sequence[tuple[Found, Place]],
+) -> Iterator[tuple[PublicNames | JavaScriptNames | RustNames, Collection[str]]]:
+    """The readers of what packages of each language offer, with the paths of the files in it."""
+    texts = {place.path: (place, text_of(found)) for found, place in files if place.module}
+    yield PublicNames(File(path, place.module, text) for path, (place, text) in texts.items() if text), texts
     for languages, manifest, kind in _PACKAGES:
         found = {place.path: found for found, place in files if found.language in languages}
         if packages := _manifests(found.values(), manifest):
-            names = kind(found, lambda path, found=found: text_of(found[path]), packages)  # type: ignore[misc]
-            others.update(_offered(names, {place.path: place for _, place in files if place.path in found}))
-    for _, place in files:
-        yield others.get(place.path) or replace(place, public=python.get(place.path, {}))
-
-
-def _offered(names: JavaScriptNames | RustNames, places: Mapping[str, Place]) -> Iterator[tuple[str, Place]]:
-    """The places of the files with what the packages offer of them."""
-    best: dict[str, dict[str, Offer]] = {}
-    for offer in names.offers():
-        path, name = offer.home
-        if path in places:
-            best.setdefault(path, {}).setdefault(name, offer)
-    for path, place in places.items() if best else ():
-        offers = best.get(path, {})
-        public = {name: offer.public for name, offer in offers.items()}
-        imports = {name: offer.import_line for name, offer in offers.items()}
-        yield path, replace(place, public=public, imports=imports, within=names.module_of(path))
+            yield kind(found, lambda path, found=found: text_of(found[path]), packages), found  # type: ignore[misc]
 
 
 def _manifests(files: Iterable[Found], name: str) -> dict[str, str]:

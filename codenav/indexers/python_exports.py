@@ -37,7 +37,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Exports:
-    """What a file has at its top level."""
+    """The names at the top level of a file."""
 
     own: set[str] = field(default_factory=set)
     """Names that it defines itself."""
@@ -109,7 +109,7 @@ class _Reader:
         self._is_lazy = False
 
     def finished(self) -> Exports:
-        """What was found."""
+        """The names that were found."""
         found = self._found
         if self._is_lazy:
             for name, origins in [*self._typed.items(), *self._tables.items()]:

@@ -19,7 +19,7 @@ _ITEM = re.compile(
     r"|(?P<invoked>\w+!\s*[{(]\s*$)|///)",
     re.MULTILINE,
 )
-"""What may stand at the beginning of a line. Items of a module have the indentation of its first one, as rustfmt and
+"""The beginning of a line with an item. Items of a module have the indentation of its first one, as rustfmt and
 everybody writes them: to read brackets, strings and comments takes ten times as long."""
 _PLACED = re.compile(r"#\[path\s*=\s*\"([^\"]+)\"\]")
 
@@ -37,7 +37,7 @@ class Module:
     """Its dotted name in the file, with a dot behind."""
     parent: Module | None = None
     items: dict[str, bool] = field(default_factory=dict)
-    """What it defines, and True for what is public."""
+    """The names that it defines, and True for public ones."""
     mods: dict[str, list[tuple[bool, Module]]] = field(default_factory=dict)
     uses: dict[str, list[tuple[bool, str]]] = field(default_factory=dict)
     """The paths that names stand for."""
@@ -70,7 +70,7 @@ class RustNames:
                 self._crates[name] = self._file(Module(name, path, posixpath.dirname(path)))
 
     def offers(self) -> Iterator[Offer]:
-        """What the crates offer; the shortest names of a definition first."""
+        """The names that the crates offer; the shortest of a definition first."""
         for crate, root in self._crates.items():
             waiting, seen = [(root, crate)], {id(root)}
             for module, front in waiting:
@@ -149,7 +149,7 @@ class RustNames:
                     yield from self._offered(other, above | {(id(other), "*")})
 
     def _members(self, module: Module, name: str, asking: Module | None, above: Above) -> list[Thing]:
-        """What a name in a module stands for; what is private does so only for `asking` modules inside it."""
+        """The things that a name in a module stands for; private ones only for `asking` modules inside it."""
         inside = asking is not None and f"{asking.name}::".startswith(f"{module.name}::")
         found: list[Thing] = []
         if module.items.get(name) or (inside and name in module.items):
@@ -167,7 +167,7 @@ class RustNames:
         return found or ([module.macros[name]] if name in module.macros else [])
 
     def _meant(self, module: Module, path: str, above: Above) -> Iterable[Thing]:
-        """What a path in a module stands for."""
+        """The things that a path in a module stands for."""
         first, *rest = path.split("::")
         found: Iterable[Thing]
         match first:
