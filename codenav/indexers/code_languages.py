@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from codenav.core.blocks import BlockKind
 from codenav.indexers.code_native import (
     c_class,
     c_declaration,
@@ -22,10 +23,9 @@ from codenav.indexers.code_native import (
     rust_macro,
     rust_mod,
 )
-from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, namespace
+from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, definition_reader, namespace
 from codenav.indexers.code_script_readers import (
     js_default,
-    js_field,
     js_namespace,
     js_pair,
     js_statement,
@@ -33,7 +33,6 @@ from codenav.indexers.code_script_readers import (
     php_constants,
     php_statement,
     ruby_alias,
-    ruby_assignment,
     ruby_call,
     ruby_class,
     ruby_method,
@@ -49,7 +48,7 @@ _JAVASCRIPT_DEFINITIONS = {
     "class": CLASS,
     "method_definition": FUNCTION,
     "variable_declarator": js_variable,
-    "field_definition": js_field,
+    "field_definition": js_variable,
     "pair": js_pair,
     "expression_statement": js_statement,
     "export_statement": js_default,
@@ -88,7 +87,7 @@ TYPESCRIPT = replace(
         "function_signature": FUNCTION,
         "method_signature": FUNCTION,
         "abstract_method_signature": FUNCTION,
-        "public_field_definition": js_field,
+        "public_field_definition": js_variable,
         "module": js_namespace,
         "internal_module": js_namespace,
     },
@@ -281,7 +280,7 @@ RUBY = Rules(
         "class": ruby_class,
         "module": ruby_class,
         "singleton_class": ruby_singleton,
-        "assignment": ruby_assignment,
+        "assignment": definition_reader(BlockKind.ASSIGNMENT, name="left", body="right"),
         "call": ruby_call,
         "alias": ruby_alias,
     },

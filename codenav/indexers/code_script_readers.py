@@ -36,8 +36,8 @@ def js_value(names: tuple[str, ...], value: Node | None, data: bytes, item: bool
 
 
 def js_variable(node: Node, data: bytes, item: bool) -> Found | None:
-    """A variable: `const f = () => …` is a function."""
-    name = node.child_by_field_name("name")
+    """A variable or a field of a class: `const f = () => …` is a function."""
+    name = node.child_by_field_name("name") or node.child_by_field_name("property")
     if name is None:
         return None
     return js_value((spaced(text_of(name, data)),), node.child_by_field_name("value"), data, item)
@@ -81,7 +81,7 @@ def _js_path(left: Node, data: bytes) -> tuple[str, ...]:
 
 
 def _js_mixin(call: Node, data: bytes) -> Found | None:
-    """What a call adds to a type: `Object.assign(T.prototype, { … })`, `Object.defineProperty(T.prototype, "x", …)`."""
+    """The members that a call such as `Object.assign(T.prototype, {…})` adds to a type."""
     if b".prototype" not in data[call.start_byte : call.start_byte + 200]:
         return None
     arguments = call.child_by_field_name("arguments")
@@ -107,14 +107,6 @@ def js_namespace(node: Node, data: bytes, item: bool) -> Found | None:
     written = spaced(text_of(name, data))
     names = (written.strip("\"'"),) if name.type == "string" else tuple("".join(written.split()).split("."))
     return Found(BlockKind.CLASS, names, body, "module")
-
-
-def js_field(node: Node, data: bytes, item: bool) -> Found | None:
-    """A field of a class; one that holds a function is a method."""
-    name = node.child_by_field_name("property") or node.child_by_field_name("name")
-    if name is None:
-        return None
-    return js_value((text_of(name, data),), node.child_by_field_name("value"), data, item)
 
 
 def js_pair(node: Node, data: bytes, item: bool) -> Found | None:
@@ -169,14 +161,6 @@ def ruby_class(node: Node, data: bytes, item: bool) -> Found | None:
 def ruby_singleton(node: Node, data: bytes, item: bool) -> Found | None:
     """`class << self`, whose methods belong to the enclosing class."""
     return Found(BlockKind.CLASS, (), None, "namespace")
-
-
-def ruby_assignment(node: Node, data: bytes, item: bool) -> Found | None:
-    """A constant or a top-level variable."""
-    left = node.child_by_field_name("left")
-    if left is None or not item:
-        return None
-    return Found(BlockKind.ASSIGNMENT, (spaced(text_of(left, data)),), node.child_by_field_name("right"))
 
 
 def ruby_call(node: Node, data: bytes, item: bool) -> Found | None:
