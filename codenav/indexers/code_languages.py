@@ -20,7 +20,6 @@ from codenav.indexers.code_native import (
     go_type,
     go_value,
     rust_impl,
-    rust_macro,
     rust_mod,
 )
 from codenav.indexers.code_rules import ASSIGNMENT, CLASS, FUNCTION, TYPE, Rules, definition_reader, namespace
@@ -34,8 +33,6 @@ from codenav.indexers.code_script_readers import (
     php_statement,
     ruby_alias,
     ruby_call,
-    ruby_class,
-    ruby_method,
     ruby_singleton,
 )
 
@@ -170,7 +167,7 @@ RUST = Rules(
         "associated_type": TYPE,
         "const_item": ASSIGNMENT,
         "static_item": ASSIGNMENT,
-        "macro_definition": rust_macro,
+        "macro_definition": definition_reader(BlockKind.FUNCTION, ends=("name",)),
         "mod_item": rust_mod,
     },
     containers=frozenset({"declaration_list", "foreign_mod_item"}),
@@ -269,16 +266,19 @@ CSHARP = Rules(
     only_public=True,
 )  # fmt: skip
 
+_RUBY_METHOD = definition_reader(BlockKind.FUNCTION, "function", ends=("parameters", "name"))
+_RUBY_CLASS = definition_reader(BlockKind.CLASS, "class", separator="::", ends=("superclass", "name"))
+
 RUBY = Rules(
     name="ruby",
     extensions=".rb .rake .gemspec .ru",
     package="tree_sitter_ruby",
     extra="languages",
     definitions={
-        "method": ruby_method,
-        "singleton_method": ruby_method,
-        "class": ruby_class,
-        "module": ruby_class,
+        "method": _RUBY_METHOD,
+        "singleton_method": _RUBY_METHOD,
+        "class": _RUBY_CLASS,
+        "module": _RUBY_CLASS,
         "singleton_class": ruby_singleton,
         "assignment": definition_reader(BlockKind.ASSIGNMENT, name="left", body="right"),
         "call": ruby_call,

@@ -328,14 +328,6 @@ def rust_impl(node: Node, data: bytes, item: bool) -> Found | None:
     return Found(BlockKind.CLASS, (spaced(text_of(name, data)).rpartition("::")[2],), body, "class")
 
 
-def rust_macro(node: Node, data: bytes, item: bool) -> Found | None:
-    """A macro, `macro_rules! job { … }`."""
-    name = node.child_by_field_name("name")
-    if name is None:
-        return None
-    return Found(BlockKind.FUNCTION, (text_of(name, data),), signature_end=name.end_byte)
-
-
 def rust_mod(node: Node, data: bytes, item: bool) -> Found | None:
     """A module: a scope if it has a body, else an import of a file."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codenav.core.blocks import BlockKind
+from codenav.indexers.python_text import cut
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -94,18 +95,33 @@ def last_row(node: Node) -> int:
 
 def spaced(text: str, limit: int = 200) -> str:
     """The text on one line, cut to `limit` characters."""
-    joined = " ".join(text[: limit * 4].split())
-    return joined if len(joined) <= limit else joined[: limit - 2] + " …"
+    return cut(" ".join(text[: limit * 4].split()), limit)
 
 
-def definition_reader(kind: BlockKind, scope: str = "", *, body: str = "body", name: str = "name") -> Reader:
-    """A reader for the usual definition, with its name in one field and its body in another."""
+def definition_reader(
+    kind: BlockKind,
+    scope: str = "",
+    *,
+    body: str = "body",
+    name: str = "name",
+    separator: str = "",
+    ends: Sequence[str] = (),
+) -> Reader:
+    """A reader for the usual definition, with its name in one field and its body in another.
+
+    `separator`: stands between the parts of a name, if it may have several. `ends`: the signature ends with the first
+    of these fields that is there; by default where the body begins.
+    """
 
     def read(node: Node, data: bytes, item: bool) -> Found | None:
         label = node.child_by_field_name(name)
         if label is None or label.is_missing:
             return None
-        return Found(kind, (spaced(text_of(label, data)),), node.child_by_field_name(body), scope)
+        written = spaced(text_of(label, data))
+        names = tuple(filter(None, written.split(separator))) if separator else (written,)
+        last = next((part for field in ends if (part := node.child_by_field_name(field)) is not None), None)
+        end = last.end_byte if last is not None else 0
+        return Found(kind, names, node.child_by_field_name(body), scope, signature_end=end)
 
     return read
 

@@ -137,27 +137,6 @@ _RUBY_LABELS = {"simple_symbol", "delimited_symbol", "string"}
 _RUBY_LABEL = re.compile(r""":?(?P<quote>["']?)(?P<name>[^\s"'#:]{1,100})(?P=quote)""")
 
 
-def ruby_method(node: Node, data: bytes, item: bool) -> Found | None:
-    """A method; a function outside of a class."""
-    name, parameters = node.child_by_field_name("name"), node.child_by_field_name("parameters")
-    if name is None or name.is_missing:
-        return None
-    end = (parameters or name).end_byte
-    names = (text_of(name, data),)
-    return Found(BlockKind.FUNCTION, names, node.child_by_field_name("body"), "function", signature_end=end)
-
-
-def ruby_class(node: Node, data: bytes, item: bool) -> Found | None:
-    """A class or a module."""
-    name, parent = node.child_by_field_name("name"), node.child_by_field_name("superclass")
-    if name is None or name.is_missing:
-        return None
-    names = tuple(part for part in text_of(name, data).split("::") if part)
-    return Found(
-        BlockKind.CLASS, names, node.child_by_field_name("body"), "class", signature_end=(parent or name).end_byte
-    )
-
-
 def ruby_singleton(node: Node, data: bytes, item: bool) -> Found | None:
     """`class << self`, whose methods belong to the enclosing class."""
     return Found(BlockKind.CLASS, (), None, "namespace")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
+from codenav.indexers.python_text import SIGNATURE_CHARACTERS, cut, join_lines
+
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-SIGNATURE_CHARACTERS = 2_000
-"""Characters. A longer prototype is cut."""
 
 _STRING_OR_COMMENT = re.compile(
     r'(?P<keep>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)|//[^\n]*|/\*.*?\*/', re.DOTALL
@@ -31,19 +30,8 @@ def prototype(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
     source = source[: limit * 4]
     if "//" in source or "/*" in source:
         source = _STRING_OR_COMMENT.sub(lambda found: found.group("keep") or " ", source)
-    joined = ""
-    for part in source.split("\n"):
-        part = " ".join(part.split()).removesuffix("\\").rstrip()
-        if not part or (part[0] == "#" and _GROUP.match(part)):
-            continue
-        if part[0] in ")]>":
-            joined = joined.removesuffix(",")
-        elif joined and joined[-1] not in "([<":
-            joined += " "
-        joined += part
-    joined = joined.rstrip()
-    joined = joined.rstrip("{;, ")
-    return joined if len(joined) <= limit else joined[: limit - 2] + " …"
+    lines = (" ".join(line.split()) for line in source.split("\n") if not _GROUP.match(line))
+    return cut(join_lines(lines, len(source), opening="([<", closing=")]>").rstrip("{;, "), limit)
 
 
 def beginning(data: bytes, parsed: bytes, start: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 STRING = "\x01"
 """The character that strings are filled with."""
@@ -26,19 +26,29 @@ def one_line(source: str, limit: int = SIGNATURE_CHARACTERS) -> str:
         return source.strip().removesuffix("\\").rstrip()
     if "#" in source:
         source = _STRING_OR_COMMENT.sub(lambda found: found.group("keep") or "", source)
+    return cut(join_lines(source.split("\n"), limit, opening="([{", closing=")]}"), limit)
+
+
+def join_lines(lines: Iterable[str], limit: int, *, opening: str, closing: str) -> str:
+    """Lines joined by blanks, without one inside of brackets, up to the line that exceeds `limit` characters."""
     joined = ""
-    for line in source.split("\n"):
+    for line in lines:
         line = line.strip().removesuffix("\\").rstrip()
         if not line:
             continue
-        if line[0] in ")]}":
+        if line[0] in closing:
             joined = joined.removesuffix(",")
-        elif joined and joined[-1] not in "([{":
+        elif joined and joined[-1] not in opening:
             joined += " "
         joined += line
         if len(joined) > limit:
             break
-    return joined if len(joined) <= limit else joined[: limit - 2] + " …"
+    return joined
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most `limit` characters, with ` …` in place of the rest."""
+    return text if len(text) <= limit else text[: limit - 2] + " …"
 
 
 def literal_text(source: str) -> str | None:
