@@ -166,13 +166,13 @@ class _Run:
             if known is not None:
                 yield FileRemoval(reading.path)
             return
-        state = self._noted(reading.state)
+        state = self._settled_state(reading.state)
         if reading.blocks is None:
             self._reuse(reading.path)
         if reading.blocks is not None or state != known:
             yield FileChange(reading.path, state, reading.blocks)
 
-    def _noted(self, state: FileState) -> FileState:
+    def _settled_state(self, state: FileState) -> FileState:
         settled = state.mtime_ns < self._settled_ns and state.ctime_ns < self._ticked_ns
         return state if settled else replace(state, mtime_ns=UNSETTLED)
 

@@ -67,9 +67,9 @@ def code_blocks(
         return None, MINIFIED
     rules = LANGUAGE_RULES[language]
     try:
-        root, parsed, rows = _parsed(data, language, seconds)
+        root, parsed, rows = _best_tree(data, language, seconds)
         if header and language == "c" and root.has_error:
-            other = _parsed(data, "cpp", seconds)
+            other = _best_tree(data, "cpp", seconds)
             if damage(other[0]) < damage(root) / 2:
                 # C++ without a line that tells: `static Range all{0, 9};`.
                 language, rules, (root, parsed, rows) = "cpp", LANGUAGE_RULES["cpp"], other
@@ -77,10 +77,10 @@ def code_blocks(
         return None, f"{NO_PARSER}{rules.name}: pip install 'codenav-agent[{rules.extra}]'"
     except OutOfTime:
         return document_blocks(text, place, rules.name), CUT
-    source, closed = data, _closed(data, language) if root.has_error else None
+    source, closed = data, _repair(data, language) if root.has_error else None
     if closed is not None:
         with contextlib.suppress(OutOfTime):
-            again = _parsed(closed.text, language, seconds)
+            again = _best_tree(closed.text, language, seconds)
             if damage(again[0]) < damage(root):
                 data, (root, parsed, rows) = closed.text, again
     marks = Marks(data)
@@ -121,14 +121,14 @@ def _hide(drafts: list[Draft]) -> None:
             draft.importable = ""
 
 
-def _closed(data: bytes, language: str) -> Closed[bytes] | None:
+def _repair(data: bytes, language: str) -> Closed[bytes] | None:
     """The source with the brackets that it leaves open; None if there are none. In Ruby words end what is open."""
     if language == "ruby":
         return None
     return closed_braces(data, language, lambda line: begins(line.decode("utf-8", "replace"), language))
 
 
-def _parsed(data: bytes, language: str, seconds: float) -> tuple[Node, bytes, Collection[int] | None]:
+def _best_tree(data: bytes, language: str, seconds: float) -> tuple[Node, bytes, Collection[int] | None]:
     """The syntax tree of a file, what was parsed, and the rows where definitions may be lost (None: in any).
 
     Of C, C++ and C# that is parsed which the preprocessor would leave, with spaces for the rest.

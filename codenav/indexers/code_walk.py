@@ -137,7 +137,7 @@ class Walk:
             return
         if role.attribute:
             self._marks.add(node, comment=False)
-        if role.call is not None and (span := _called(node, *role.call)):
+        if role.call is not None and (span := _call_range(node, *role.call)):
             self.called.append(span)
         if role.package and not self._package:
             self._package = _package_of(node, self._data)
@@ -360,7 +360,7 @@ class Walk:
 
 
 def _elisions(data: bytes, marks: list[Mark], start: int, body: Node | None) -> Iterator[Elision]:
-    """What the enclosing block leaves out of a definition: doc comments, and the body."""
+    """The parts of a definition that the enclosing block leaves out: doc comments, and the body."""
     for mark, after in zip(marks, [*(mark.start for mark in marks[1:]), start], strict=False):
         if mark.comment:
             yield Elision(mark.start, after, "")
@@ -391,7 +391,7 @@ def _package_of(node: Node, data: bytes) -> str:
     return spaced(text_of(label, data)) if label is not None else ""
 
 
-def _called(node: Node, first: str, last: str) -> tuple[int, int] | None:
+def _call_range(node: Node, first: str, last: str) -> tuple[int, int] | None:
     """The range of bytes that holds the name of a called function, by the fields where it begins and ends."""
     if last:
         end = node.child_by_field_name(last)

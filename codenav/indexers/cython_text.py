@@ -14,7 +14,7 @@ _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|(?P<triple>\"\"\"|''')(?:\\.|[^\\])*?(?P=triple)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
 )
 _QUOTED = "\x01"
-"""What stands for each character of a string while a statement is read."""
+"""The character in place of each one of a string while a statement is read."""
 _BRACKET = re.compile(r"[\[({]|[\])}]|\\?\n")
 _MARK = re.compile(r"[\[({]|[\])}]|[=!<>]=|:=|[:=,]")
 _BEGINS = re.compile(r"(?:cdef|cpdef|def|class)\b")
@@ -25,7 +25,7 @@ _SCOPE = re.compile(
     r"(?P<kind>class|struct|union|enum|cppclass|fused)\s+(?:class\s+|struct\s+)?(?P<name>" + _NAME + r")"
 )
 _GROUP = re.compile(r"(?:cdef|cpdef|ctypedef)\b[^(=]*\Z|enum\s*\Z")
-"""What stands before the colon of `cdef:`, `cdef extern from "math.h" nogil:` or `enum:`."""
+"""The text before the colon of `cdef:`, `cdef extern from "math.h" nogil:` or `enum:`."""
 _CALLABLE = re.compile(
     r"(?P<name>\boperator\s*[^\w\s(]{1,3}|" + _NAME + r")\s*(?:\x01+\s*|\[[^\]()]*\]\s*)?\((?!\s*\*)"
 )
@@ -84,7 +84,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What the statements with more indentation are in."""
+    """The definition or group around the statements with more indentation."""
 
     indent: int
     names: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ _NOT_MODULES = {"tests", "test", "docs", "doc", "examples", "benchmarks", "build
 _DECLARING = {"packages", "include", "includes", "only-include", "module", "module-name", "name"}
 """Keys under which build backends list what they install."""
 _PATTERN = re.compile(r"/[^/]*[*?[].*", re.DOTALL)
-"""What follows the folder in a pattern such as `demo/**/*.py`."""
+"""The rest after the folder in a pattern such as `demo/**/*.py`."""
 _DEEPEST = ("*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py")
 """Where the first module of a namespace package is looked for."""
 
@@ -227,7 +227,7 @@ def _importable(path: Path) -> bool:
 
 
 def _declared(project: Path) -> list[str]:
-    """The paths that a project's build backend is told to install."""
+    """The paths that a project's build backend installs by its settings."""
     settings = pyproject(project)
     try:
         backend = settings["build-system"]["build-backend"]

@@ -109,11 +109,11 @@ def _read(path: Path, folder: str, *, follow: bool = True) -> _Rules | None:
     except OSError:
         return None
     lines = (line.removesuffix("\r") for line in text.split("\n"))
-    rules = tuple(rule for line in lines if (rule := _parsed(line)))
+    rules = tuple(rule for line in lines if (rule := _rule_of(line)))
     return _Rules(spelled(folder), rules) if rules else None
 
 
-def _parsed(line: str) -> _Rule | None:
+def _rule_of(line: str) -> _Rule | None:
     """The rule on a line; None for a comment, and for a line that matches nothing in git either."""
     hides = not line.startswith("!")
     pattern = _without_spaces(line if hides else line[1:])

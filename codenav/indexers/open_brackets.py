@@ -108,7 +108,7 @@ class _Reading:
         """Where the last token ended that is no comment."""
 
     def missing(self) -> list[tuple[int, bytes]]:
-        """What is missing, each piece with its offset; nothing for a source with too many open brackets."""
+        """The missing pieces, each with its offset; none for a source with too many open brackets."""
         quotes = self._defines is None and any(self._data.count(quote) % 2 for quote in (b'"""', b"'''"))
         at, fresh = 0, True
         while (found := self._tokens.search(self._data, at)) and len(self._open) < _DEPTH:

@@ -92,7 +92,7 @@ def parse(spec: str) -> Repository:
     known = parts.netloc in ("", "localhost") if scheme == "file" else _HOST.fullmatch(parts.netloc)
     if parts.query or parts.fragment or not known or not path.strip("/"):
         raise UsageError("this is not the URL of a repository", hint=_FORM)
-    return Repository(urlunsplit((scheme, parts.netloc, path, "", "")), _checked(revision))
+    return Repository(urlunsplit((scheme, parts.netloc, path, "", "")), _valid_revision(revision))
 
 
 def _local(place: str) -> Repository:
@@ -109,7 +109,7 @@ def _local(place: str) -> Repository:
         raise UsageError(f"git: transports are {', '.join(TRANSPORTS)}", hint=_FORM)
     if not folder.is_dir():
         raise NotFound(f"no such folder: {path}", hint=_FORM)
-    return Repository("file://" + quote(str(folder)), _checked(revision))
+    return Repository("file://" + quote(str(folder)), _valid_revision(revision))
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -122,7 +122,7 @@ def _split(path: str) -> tuple[str, str]:
     return path[:at], path[at + 1 :]
 
 
-def _checked(revision: str) -> str:
+def _valid_revision(revision: str) -> str:
     if revision and not _REVISION.fullmatch(revision):
         raise UsageError(f"{revision[:100]!r} is not a valid branch, tag or commit", hint=_FORM)
     return revision

@@ -21,7 +21,7 @@ _ASIDE = re.compile(r"tests?|testing|test_\w*|\w+_test|conftest|setup|noxfile|do
 _READ = 2_000
 """The most files whose imports are read."""
 _BYTES = 20_000
-"""What is read of each: imports stand at the top."""
+"""The bytes read of each: imports stand at the top."""
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w.]+))", re.MULTILINE)
 _WHERE = re.compile(
     r"(?:package_dir\s*=\s*\{\s*[\"'][\"']\s*:|where\s*=|find_(?:namespace_)?packages\()\s*[\"']([\w./-]+)[\"']"
@@ -107,7 +107,7 @@ class _Tree:
         return {folder for folder, names in self.tops.items() if names}
 
     def imports(self) -> Counter[tuple[Path, str]]:
-        """How often files import a name that a folder above them has; of several such folders the nearest counts."""
+        """Count the imports of names that a folder above the file has; of several such folders the nearest counts."""
         found: Counter[tuple[Path, str]] = Counter()
         for file in self._files[:_READ]:
             try:

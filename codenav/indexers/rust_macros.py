@@ -26,9 +26,9 @@ _AROUND = {"source_file", "declaration_list", "expression_statement", "foreign_m
 _SCOPES = {"impl_item", "mod_item", "trait_item"}
 _KEPT = {BlockKind.CLASS, BlockKind.FUNCTION, BlockKind.METHOD, BlockKind.ASSIGNMENT}
 _FRAGMENTS = {"vis": b"pub", "item": b"", "block": b"{}"}
-"""What stands for a variable of a macro so that the parser reads on, by its fragment; a name for all others."""
+"""The text for a variable of a macro with which the parser reads on, by its fragment; a name for all others."""
 _DIALECT = re.compile(rb"(?<=\bstatic )\s*ref\b|(?<=\w)\s*:\s*\w+\s*(?=\{)")
-"""What well-known macros add to items: `static ref X` of `lazy_static!`, `struct X: u32 { … }` of `bitflags!`."""
+"""The additions of known macros to items: `static ref X` of `lazy_static!`, `struct X: u32 { … }` of `bitflags!`."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class _Macros:
 
 @dataclass(slots=True)
 class Inside:
-    """What is inside the macros of a file."""
+    """The items and calls inside the macros of a file."""
 
     drafts: list[Draft] = field(default_factory=list)
     called: list[tuple[int, int]] = field(default_factory=list)

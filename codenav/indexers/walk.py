@@ -49,7 +49,7 @@ UNREAD = {
     ".sas", ".scala", ".scm", ".sh", ".sol", ".sql", ".sv", ".swift", ".tcl", ".tf", ".v", ".vb", ".vhd", ".vhdl",
     ".zig", ".zsh",
 }  # fmt: skip
-"""Extensions of languages that are not read. Such files are counted and told, once for each extension."""
+"""Extensions of languages that are not read. Such files are counted, and named once for each extension."""
 
 MAX_BYTES = 1_000_000
 """Size limit of a file. A handful of the 10,166 Python files of ten large packages exceed it: tables and test data."""
@@ -100,7 +100,7 @@ class Found:
 
     @property
     def look(self) -> tuple[int, int, int, int]:
-        """What differs after a write, and after another file has taken its place."""
+        """The values that differ after a write, and after another file has taken its place."""
         return self.size, self.mtime_ns, self.ctime_ns, self.inode
 
 
