@@ -6,7 +6,7 @@ import keyword
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from codenav.indexers.decode import decode
@@ -43,33 +43,32 @@ def import_root(path: Path) -> Path:
 
 def modules_of(package: Package) -> tuple[str, ...]:
     """The dotted names of a package's modules, two levels deep, by its list of files and folders."""
-    names: dict[str, None] = {}
+    found = []
     for member in package.members:
         stem, suffix = os.path.splitext(package.imported.get(member, member))
-        parts = stem.split("/")
-        folder = package.root / member
-        if not all(map(is_name, parts)) or not (suffix in (".py", ".pyi") or (not suffix and folder.is_dir())):
-            continue
-        if parts[-1] == "__init__":
-            parts.pop()
-        names[".".join(parts[:1])] = None
-        names[".".join(parts[:2])] = None
-        if not suffix and len(parts) == 1:
-            names.update((f"{parts[0]}.{inner}", None) for inner, _ in _python_in(folder))
-    return _public(names)
+        path = package.root / member
+        if suffix in (".py", ".pyi") or (not suffix and path.is_dir()):
+            found.append((stem.removesuffix("/__init__").split("/"), path))
+    return _two_levels(found)
 
 
 def modules_in(folder: Path, tops: tuple[str, ...] | None) -> tuple[str, ...]:
     """The dotted names of the packages and modules in a folder, and of those inside them."""
+    return _two_levels(
+        ([name], path)
+        for name, path in _python_in(folder)
+        if (path.name in tops if tops is not None else path.is_file() or (path / "__init__.py").is_file())
+    )
+
+
+def _two_levels(found: Iterable[tuple[list[str], Path]]) -> tuple[str, ...]:
+    """The dotted names of modules and packages, of which the parts of their names are given, and of those inside."""
     names: dict[str, None] = {}
-    for name, path in _python_in(folder):
-        if tops is not None and path.name not in tops:
-            continue
-        if tops is None and path.is_dir() and not (path / "__init__.py").is_file():
-            continue
-        names[name] = None
-        if path.is_dir():
-            names.update((f"{name}.{inner}", None) for inner, _ in _python_in(path))
+    for parts, path in found:
+        if all(map(is_name, parts)):
+            names.update({parts[0]: None, ".".join(parts[:2]): None})
+            if len(parts) == 1 and path.is_dir():
+                names.update((f"{parts[0]}.{inner}", None) for inner, _ in _python_in(path))
     return _public(names)
 
 
