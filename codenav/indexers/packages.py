@@ -61,22 +61,13 @@ def find_package(name: str, interpreter: Interpreter) -> Package:
     for found in _installed(interpreter.paths):
         if normalise(found.metadata["Name"]) != normalise(wanted):
             continue
-        if version and _normal_version(found.version) != _normal_version(version):
+        if version and found.version != version:
             raise NotFound(
                 f"{wanted} {version} is not installed in {interpreter.executable}, but {found.version} is",
                 hint=f"codenav index pkg:{wanted}, or name another environment with --python",
             )
         return _package(found, interpreter)
     raise NotFound(f"no package {wanted!r} in {interpreter.executable}", hint=_hint(wanted, interpreter))
-
-
-def _normal_version(version: str) -> str:
-    """A normal form of a version: the same for `3.6`, `3.6.0` and `v3.6` (PEP 440, "Version matching")."""
-    plain = version.strip().lower().removeprefix("v")
-    release, _, rest = plain.partition("+")
-    if re.fullmatch(r"[\d.]+", release):
-        release = re.sub(r"(\.0+)+$", "", release)
-    return f"{release}+{rest}" if rest else release
 
 
 def is_installed(name: str, interpreter: Interpreter) -> bool:
