@@ -1,4 +1,4 @@
-"""What becomes a block in Cython, and what no file can do to its reader."""
+"""Blocks of Cython, and a reader that no file holds up."""
 
 from __future__ import annotations
 

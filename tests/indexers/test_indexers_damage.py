@@ -57,7 +57,7 @@ def with_a_python_2_print(lines: list[str], chance: random.Random) -> list[str]:
 
 
 def definitions(text: str, before: int) -> Counter[str]:
-    """How often each qualified name is defined above a line."""
+    """Count the definitions of each qualified name above a line."""
     blocks = python_blocks(text, PLACE)
     return Counter(block.qualname for block in blocks if block.kind in DEFINITIONS and block.lines.start < before)
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import random
-from pathlib import Path
-
 import pytest
 from drawn import drawn
 from hypothesis import given
@@ -14,7 +10,6 @@ from markdown_it import MarkdownIt
 
 from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.core.usage import estimate_tokens
-from codenav.indexers.decode import decode
 from codenav.indexers.document_blocks import SECTION_TOKENS, document_blocks, markdown_headings
 from codenav.indexers.place import Place
 from codenav.indexers.walk import language_of
@@ -244,31 +239,3 @@ def test_the_blocks_of_any_text_joined_are_the_text(language: str, text: str) ->
         assert block.lines.start == row
         row += block.text.count("\n")
         assert estimate_tokens(block.text) <= SECTION_TOKENS
-
-
-@pytest.mark.parametrize("language", ["markdown", "restructuredtext"])
-@pytest.mark.parametrize("seed", range(10))
-def test_no_character_of_a_generated_document_is_lost(language: str, seed: int) -> None:
-    chance = random.Random(seed)
-    pieces = ["# A\n", "## B\n", "Title\n===\n", "T\n-\n", "\n", "\n\n", "```\n", "text ", "é" * 50, "\t", "====\n",
-              ".. x\n", "   in\n", "word " * 300, "<!--", "-->", "---\n", "\x0c"]  # fmt: skip
-    text = "".join(chance.choices(pieces, k=400))
-    blocks = sections(text, language)
-    assert "".join(block.text for block in blocks) == text
-    position = 0
-    for block in blocks:
-        assert block.lines.start == text.count("\n", 0, position) + 1
-        position += len(block.text)
-        assert block.lines.start <= block.lines.end <= text.count("\n") + 1
-        assert block.name and block.qualname
-
-
-def test_no_character_of_real_documents_is_lost() -> None:
-    spec = importlib.util.find_spec("networkx")
-    assert spec and spec.origin
-    site = Path(spec.origin).parent.parent
-    documents = [path for ending in ("*.md", "*.rst", "*.txt") for path in sorted(site.rglob(ending))]
-    assert len(documents) >= 20
-    for path in documents[:300]:
-        text = decode(path.read_bytes())
-        assert "".join(block.text for block in sections(text, language_of(path.name))) == (text if text.strip() else "")

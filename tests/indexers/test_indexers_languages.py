@@ -1,4 +1,4 @@
-"""What becomes a block in each language besides Python, and what no file can do to a build."""
+"""Blocks of each language besides Python, and a build that no file stops."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ OPENED = {
     "a.cpp": ("namespace n {\nint two(A x) {\n    if (x) {\n    call(x);\n}\n", "int three() { call(3); }\n}\n"),
     "a.php": ("<?php\nfunction two($x) {\n    call($x, ['(', 2;\n}\n", "function three() { call(3); }\n"),
 }
-"""What is left open, and what is defined after it."""
+"""Source that leaves a bracket open, and the definitions after it."""
 
 
 @pytest.mark.parametrize("name", OPENED)

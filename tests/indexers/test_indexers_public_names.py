@@ -76,7 +76,7 @@ FILES = {
         "p/shapes_py.py": "def area(): ...\n",
     },
 }
-"""What makes `p.area` of a function, and nothing public of any `volume`."""
+"""Packages that make `p.area` of a function, and nothing public of any `volume`."""
 
 
 @pytest.mark.parametrize("how", FILES)

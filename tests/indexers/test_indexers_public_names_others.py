@@ -52,7 +52,7 @@ SCRIPTS = {
         "p.d.ts": "export declare function area(r: number): number\n",
     },
 }
-"""What makes `p.area` of a function, and nothing public of any `volume`."""
+"""Packages that make `p.area` of a function, and nothing public of any `volume`."""
 
 
 @pytest.mark.parametrize("how", SCRIPTS)

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pytest
-
 from codenav.indexers.place import Place
 from codenav.indexers.read import Task, read
 from codenav.indexers.walk import Found
@@ -87,14 +85,3 @@ def test_a_file_that_is_written_all_the_time(tree: Tree) -> None:
         writer.join()
     assert reasons <= {"", "changes while it is read"}
     assert read(planned).reason == ""
-
-
-@pytest.mark.parametrize("content", [b"\0", b"x = 1\0"])
-def test_binary_files_are_left_out(tree: Tree, content: bytes) -> None:
-    assert read(task(tree({"a.py": content}) / "a.py")).reason == "binary"
-
-
-def test_a_nul_far_inside_is_survived(tree: Tree) -> None:
-    content = b"def a(): pass\n" + b"#" * 8000 + b"\n\0\ndef b(): pass\n"
-    reading = read(task(tree({"a.py": content}) / "a.py"))
-    assert [block.name for block in reading.blocks or ()][0 :: len(reading.blocks or ()) - 1] == ["a", "b"]

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from elasticsearch_server import Server
 
 import codenav
 from codenav.cli.sandbox_build import contents
@@ -189,16 +188,6 @@ def test_a_watched_specification_is_followed(bakery: Path) -> None:
         assert update.removed == ("bakery/goods/order_goods.tool",) and update.stats.blocks == 1
     finally:
         watching.close()
-
-
-def test_elasticsearch_holds_tools_too(bakery: Path, elasticsearch: Server) -> None:
-    with codenav.index(f"tools:{bakery}") as embedded:
-        blocks, hits = list(embedded.blocks()), [hit.id for hit in embedded.search("order goods")]
-    store = {"store": "elasticsearch", "elasticsearch_url": elasticsearch.url}
-    with codenav.index(f"tools:{bakery}", **store) as index:
-        assert list(index.blocks()) == blocks
-        assert [hit.id for hit in index.search("order goods")] == hits
-        assert [hit.kind for hit in index.search("(type: TOOL) AND bread")] == [BlockKind.TOOL]
 
 
 def test_the_index_can_be_removed_when_the_file_is_gone(bakery: Path, codenav_home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which files are read: rules, links, special files, and what is told of those left out."""
+"""The files that are read: rules, links, special files, and the reasons of those left out."""
 
 from __future__ import annotations
 

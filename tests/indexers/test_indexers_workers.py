@@ -71,7 +71,7 @@ def test_a_process_that_is_killed_is_replaced(many: list[Task]) -> None:
 
 
 def test_a_file_that_kills_its_process_is_left_out(many: list[Task]) -> None:
-    """What a crash of the parser looks like from outside: here unpickling the task ends the process."""
+    """A crash of the parser as it looks from outside: here unpickling the task ends the process."""
     deadly = Task(many[10].found, Deadly(many[10].place.path))  # type: ignore[arg-type]
     with readings([*many[:10], deadly, *many[11:]], jobs=2) as stream:
         answers = list(stream)
@@ -163,7 +163,7 @@ def test_no_process_outlives_an_interrupted_build(many: list[Task], ending: sign
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and was not waited for does not."""
+    """True if a process runs; one that ended and was not waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
