@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from codenav.core import schemas
 from codenav.core.errors import UsageError
 from codenav.core.execution import Execution, ExecutionError, Outcome, SandboxSpec, Value
 from codenav.core.system.interpreter import find_interpreter
@@ -154,8 +153,7 @@ def test_what_is_killed_has_given_its_memory_back():
 
 
 def test_the_result_of_a_step_has_one_shape_from_the_guest_to_the_document():
-    defs = json.loads((resources.files("codenav.core") / "schemas" / "execution.schema.json").read_text())["$defs"]
-    documented = defs["fields"]["properties"]
+    documented = schemas.load("execution")["$defs"]["fields"]["properties"]
     names = {field.name for field in dataclasses.fields(Execution)}
     # What the host finds itself; what says which step it is.
     assert set(schema.RESULT.checks) == names - {"files"} | {"op", "number"}

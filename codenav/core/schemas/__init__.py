@@ -1,4 +1,8 @@
-"""JSON Schemas (2020-12) of the documents that `--json` prints, of records, and of tool set files."""
+"""JSON Schemas (2020-12) of the documents that `--json` prints, of records, and of tool set files.
+
+In the files an object with a fixed set of keys is written as its `$keys`, which are all required but those that
+`$optional` names.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from codenav.core.errors import NotFound
 
 _SUFFIX = ".schema.json"
 _URN = "urn:codenav:schema:"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @cache
@@ -46,8 +51,21 @@ def load(name: str) -> dict[str, Any]:
 
 def _read(name: str) -> dict[str, Any]:
     text = resources.files("codenav.core.schemas").joinpath(name + _SUFFIX).read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return {"$schema": _DIALECT, "$id": f"{_URN}{name}", **_expanded(json.loads(text))}
+
+
+def _expanded(node: Any) -> Any:
+    """A schema in which objects with `$keys` are spelt out."""
+    if isinstance(node, list):
+        return [_expanded(value) for value in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _expanded(value) for key, value in node.items()}
+    keys, optional = found.pop("$keys", None), found.pop("$optional", ())
+    if keys is None:
+        return found
+    required = [key for key in keys if key not in optional]
+    return {**found, "type": "object", "properties": keys, "required": required, "additionalProperties": False}
 
 
 def _references(node: Any) -> Iterator[str]:
