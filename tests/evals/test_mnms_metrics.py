@@ -9,10 +9,10 @@ from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codenav.evals.mnms import Mnms, upstream
+from codenav.evals.mnms import Mnms
 from codenav.evals.mnms.plans import Node, PlannedTask
 from codenav.evals.mnms.programs import calls_in, program_of
-from codenav.evals.mnms.scoring import aggregate, score
+from codenav.evals.mnms.scoring import aggregate, labels_of, render, score, set_f1, tool_macro
 
 DATA = Path(__file__).parent.parent / "data" / "evals" / "mnms"
 MNMS = Mnms(DATA / "checkout", tasks=DATA / "plans.json", any_commit=True)
@@ -24,11 +24,7 @@ PLAN = [
     Node(2, "count", {"objects": "<node-1>.objects"}),
 ]
 TASK = PlannedTask("1", "How many?", PLAN)
-GOLD = upstream.render(PLAN)
-
-
-def labels_of(code: str) -> list[str]:
-    return [label for label, _ in upstream.labels_of(code)]
+GOLD = render(PLAN)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +63,13 @@ def test_what_upstream_finds_and_what_is_there(program: str, right: int, upstrea
     assert found is not None and len(found) == right
     assert set(found) <= {node.name for node in PLAN}
     assert len(labels) == upstreams
-    assert round(100 * upstream.set_f1(labels_of(GOLD), labels), 1) == f1
-
-
-def test_upstream_sees_no_arguments_by_position() -> None:
-    row = score(TASK, "a = count([])", TOOLS)
-    assert row["upstream_made_arguments"] == ["count"]
-    assert row["upstream_gold_arguments"][2] == "count--objects"
+    assert round(100 * set_f1(labels_of(GOLD), labels), 1) == f1
 
 
 def test_sets_forgive_a_repeated_call_and_counts_do_not() -> None:
     twice = [Node(0, "image_crop", {}), Node(1, "image_crop", {}), Node(2, "tag", {})]
     row = score(PlannedTask("1", "…", twice), "image_crop()\ntag()", TOOLS)
-    assert upstream.set_f1(row["set_gold"], row["made"]) == 1.0
+    assert set_f1(row["set_gold"], row["made"]) == 1.0
     assert round(row["recall"], 3) == 0.667 and not row["correct"]
 
 
@@ -92,7 +82,7 @@ def test_one_perfect_sample_is_a_thirty_third_of_the_macro_average() -> None:
 
 def test_a_reference_in_a_text_has_no_braces_upstream_and_is_a_value_in_ours() -> None:
     plan = [Node(0, "get_year_fact", {"year": 1969}), Node(1, "image_generation", {"text": 'a "<node-0>.text" here'})]
-    assert upstream.render(plan) == (
+    assert render(plan) == (
         'output0 = get_year_fact(year="1969")\noutput1 = image_generation(text=f"a \\"output0[\'text\']\\" here")'
     )
     assert program_of(plan).endswith(
@@ -103,7 +93,7 @@ def test_a_reference_in_a_text_has_no_braces_upstream_and_is_a_value_in_ours() -
 
 def test_a_line_break_in_an_argument_costs_upstream_the_call() -> None:
     plan = [Node(0, "text_generation", {"text": "one\ntwo"}), Node(1, "count", {"objects": "<node-0>.text"})]
-    assert labels_of(upstream.render(plan)) == ["count"]
+    assert labels_of(render(plan)) == ["count"]
     assert calls_in(program_of(plan), TOOLS) == ["text_generation", "count"]
 
 
@@ -164,15 +154,10 @@ names = st.lists(st.sampled_from([*TOOLS[:6], "str", "print"]), max_size=5)
 @given(st.lists(st.tuples(st.lists(st.sampled_from(TOOLS[:6]), min_size=1, max_size=4), names), max_size=6))
 def test_metrics_agree_with_a_plain_second_implementation(pairs: list[tuple[list[str], list[str]]]) -> None:
     known = [(gold, [label for label in made if label in TOOLS]) for gold, made in pairs]
-    macro = upstream.tool_macro(known, len(TOOLS))
+    macro = tool_macro(known, len(TOOLS))
     plain = [_plain_macro(pairs, tool) for tool in TOOLS]
     for place in range(3):
         assert macro[place] == pytest.approx(100 * sum(row[place] for row in plain) / 33)
-    same = [gold == made for gold, made in pairs]
-    assert upstream.plan_accuracy(pairs) == pytest.approx(100 * sum(same) / len(same) if same else 0)
-    assert upstream.pooled_f1(pairs) == pytest.approx(_plain_pooled(pairs))
-    for gold, made in pairs:
-        assert upstream.edit_distance(gold, made, TOOLS) == pytest.approx(_plain_distance(gold, made))
 
 
 def _plain_macro(pairs: list[tuple[list[str], list[str]]], tool: str) -> tuple[float, float, float]:
@@ -183,28 +168,3 @@ def _plain_macro(pairs: list[tuple[list[str], list[str]]], tool: str) -> tuple[f
         return 0.0, 0.0, 0.0
     precision, recall = hit / (hit + false), hit / (hit + lost)
     return precision, recall, 2 / (1 / precision + 1 / recall)
-
-
-def _plain_pooled(pairs: list[tuple[list[str], list[str]]]) -> float:
-    cells: list[tuple[bool, bool]] = []
-    for gold, made in pairs:
-        cells += [(label in gold, label in made) for label in {*gold, *made}]
-    hit = cells.count((True, True))
-    return 100 * 2 * hit / (2 * hit + cells.count((True, False)) + cells.count((False, True))) if hit else 0.0
-
-
-def _plain_distance(gold: list[str], made: list[str]) -> float:
-    """Deletions and insertions over the lengths, counted by trying all of them."""
-
-    def numbers(labels: list[str]) -> tuple[int, ...]:
-        return tuple(TOOLS.index(label) if label in TOOLS else -1 for label in labels)
-
-    def steps(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-        if not one or not other:
-            return len(one) + len(other)
-        if one[0] == other[0]:
-            return steps(one[1:], other[1:])
-        return 1 + min(steps(one[1:], other), steps(one, other[1:]))
-
-    length = len(gold) + len(made)
-    return steps(numbers(gold), numbers(made)) / length if length else 0.0

@@ -1,23 +1,22 @@
-"""Scores of a program against the plans of its sample: the paper's metric, upstream's, and ours; the self-check."""
+"""Scores of a program against the plans of its sample: the paper's metric, upstream's, and ours; the self-check.
+
+Upstream's is what `mnms/evaluation` computes at the known commit, faults included, for comparisons with published
+numbers: labels are read line by line and compared as sets. It sees calls only where a line alone is
+`name = function(…)`; the other scores need the syntax tree (`programs.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from codenav.core.system.syntax import parsed
 from codenav.core.system.terminal_text import few
-from codenav.evals.mnms.plans import PlannedTask
+from codenav.evals.mnms.plans import Plan, PlannedTask
 from codenav.evals.mnms.programs import calls_in, program_of
-from codenav.evals.mnms.upstream import best_match as best_set_match
-from codenav.evals.mnms.upstream import (
-    edges,
-    edit_distance,
-    labels_of,
-    plan_accuracy,
-    pooled_f1,
-    render,
-    tool_macro,
-)
 from codenav.evals.scores import best_match, match_scores, mean_percent, sum_scores
 from codenav.evals.task import Check, Column
 
@@ -34,12 +33,6 @@ COLUMNS = (
     Column("upstream P", "tool-macro precision in percent, bug for bug: labels read line by line, the main plan only"),
     Column("upstream R", "tool-macro recall, likewise"),
     Column("upstream F1", "tool-macro F1, likewise"),
-    Column("upstream edge F1", "F1 in percent of consecutive pairs of labels, all samples pooled"),
-    Column("upstream argument F1", "F1 in percent of labels with the names of their arguments, all samples pooled"),
-    Column(
-        "upstream plan accuracy", "percent of samples with exactly the labels of the main plan, in order", share=True
-    ),
-    Column("upstream edit distance", "normalised edit distance of the labels in percent; 0 is best"),
     Column("ours P", "precision in percent, counted duplicates, mean over samples; the best of several ground truths"),
     Column("ours R", "recall, likewise"),
     Column("ours F1", "F1, likewise"),
@@ -56,21 +49,14 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
     found = calls_in(program, tools) if program.strip() else []
     made = found or []
     best, place = best_match(made, task.names)
-    labels = labels_of(program)
-    plan = labels_of(render(task.plan))
-    made_labels, gold_labels = [label for label, _ in labels], [label for label, _ in plan]
     return {
         "correct": best.precision == best.recall == 1.0,
         **match_scores(best),
         "made": made,
         "gold": task.names[place],
         "set_gold": task.names[best_set_match(task.names, made)],
-        "upstream_made": made_labels,
-        "upstream_gold": gold_labels,
-        "upstream_known": [label for label in made_labels if label in tools],
-        "upstream_edit_distance": edit_distance(gold_labels, made_labels, tools),
-        "upstream_made_arguments": ["--".join([label, *names]) for label, names in labels],
-        "upstream_gold_arguments": ["--".join([label, *names]) for label, names in plan],
+        "upstream_known": [label for label in labels_of(program) if label in tools],
+        "upstream_gold": labels_of(render(task.plan)),
         "summed_up": summed_up,
         "unreadable": found is None,
         "of_tools": len(tools),
@@ -80,19 +66,13 @@ def score(task: PlannedTask, program: str, tools: Sequence[str], *, summed_up: b
 def aggregate(scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The columns, from the scores of one epoch."""
     pairs = [(row["set_gold"], row["made"]) for row in scores]
-    theirs = [(row["upstream_gold"], row["upstream_made"]) for row in scores]
     known = [(row["upstream_gold"], row["upstream_known"]) for row in scores]
-    arguments = [(row["upstream_gold_arguments"], row["upstream_made_arguments"]) for row in scores]
     of = max((row["of_tools"] for row in scores), default=0)
     ours = sum_scores(scores)
     figures = [
         *tool_macro(pairs, of),
         tool_macro(pairs, 0)[2],
         *tool_macro(known, of),
-        pooled_f1([(edges(gold), edges(made)) for gold, made in theirs]),
-        pooled_f1(arguments),
-        plan_accuracy(theirs),
-        mean_percent(row["upstream_edit_distance"] for row in scores),
         ours["precision"],
         ours["recall"],
         ours["f1"],
@@ -127,7 +107,6 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
             round(upstream_table["upstream F1"] * len(tools) / max(len(read), 1), 6),
             f"calls lost to its reading line by line in {len(lost)} plans: {few(lost, 20)}" if lost else "",
         ),
-        Check("upstream's plan accuracy of the plans", 100.0, round(upstream_table["upstream plan accuracy"], 6)),
         Check(
             "tool F1 of the plans by syntax tree",
             best,
@@ -145,3 +124,82 @@ def checks(tasks: Sequence[PlannedTask], tools: Sequence[str], notice: Callable[
 def _shorter_is_wrong(task: PlannedTask) -> bool:
     """True if no alternative of the task is its plan without the last call."""
     return sorted(task.names[0][:-1]) not in [sorted(names) for names in task.names] and len(task.plan) > 1
+
+
+Labels = Sequence[str]
+_REFERENCE = re.compile(r"<node-\d+>\.\w+")
+
+
+def labels_of(code: str) -> list[str]:
+    """The functions that upstream finds in a program: those of lines that assign a call's whole result to a name."""
+    found = []
+    for line in code.split("\n"):
+        tree = parsed(line.strip())
+        # Upstream takes the first assignment in the order of `ast.walk`, wherever it stands in the line.
+        first = next((node for node in ast.walk(tree) if isinstance(node, ast.Assign)), None) if tree else None
+        if first is None or not isinstance(first.targets[0], ast.Name) or not isinstance(first.value, ast.Call):
+            continue
+        if isinstance(first.value.func, ast.Name):
+            found.append(first.value.func.id)
+    return found
+
+
+def render(plan: Plan) -> str:
+    """A plan as upstream writes it down before it reads the labels: an f-string that refers to nodes has no braces.
+
+    A text that upstream's own formatting cannot take, because it has braces of its own beside a reference, is kept as
+    it is: upstream's evaluator ends there.
+    """
+    lines = []
+    for node in plan:
+        arguments = ", ".join(f"{name}={_value(value)}" for name, value in node.args.items())
+        lines.append(f"output{node.id} = {node.name}({arguments})")
+    return "\n".join(lines)
+
+
+def _value(value: object) -> str:
+    # Numbers become text, and of a text only the quotes are escaped: a line break in it loses the call.
+    if not isinstance(value, str):
+        return f'"{value}"'
+    if value.startswith("<node-") and " " not in value and ">" in value and "." in value:
+        number, key = value[6 : value.index(">")], value[value.index(".") + 1 :]
+        return f"output{number}['{key}']"
+    if "<node-" in value:
+        value = _REFERENCE.sub(lambda found: "output{}['{}']".format(*found[0][6:].split(">.")), value)
+        quoted = value.replace('"', '\\"')
+        return f'f"{quoted}"'
+    quoted = value.replace('"', '\\"')
+    return f'"{quoted}"'
+
+
+def set_f1(gold: Labels, made: Labels) -> float:
+    """F1 of two lists as sets, from 0 to 1; 0 if nothing agrees."""
+    both = len(set(gold) & set(made))
+    return 2 * both / (len(set(gold)) + len(set(made))) if both else 0.0
+
+
+def best_set_match(golds: Sequence[Labels], made: Labels) -> int:
+    """The place of the ground truth with the best `set_f1`; the first of equals."""
+    scores = [set_f1(gold, made) for gold in golds]
+    return scores.index(max(scores))
+
+
+def tool_macro(pairs: Iterable[tuple[Labels, Labels]], of: int) -> tuple[float, float, float]:
+    """Precision, recall and F1 averaged over tools, in percent, from pairs of gold and made labels, all of them tools.
+
+    `of` is the number of tools there are; 0 means those that occur. Each tool counts once a sample. A tool that nothing
+    calls and nothing should call counts 0, so that the averages mean something only over samples that have all tools.
+    """
+    wanted: Counter[str] = Counter()
+    called: Counter[str] = Counter()
+    hit: Counter[str] = Counter()
+    for gold, made in pairs:
+        wanted.update(set(gold))
+        called.update(set(made))
+        hit.update(set(gold) & set(made))
+    # What nothing agrees in adds 0 to the sums.
+    number = of or len(wanted | called) or 1
+    precision = sum(hit[tool] / called[tool] for tool in hit)
+    recall = sum(hit[tool] / wanted[tool] for tool in hit)
+    f1 = sum(2 * hit[tool] / (wanted[tool] + called[tool]) for tool in hit)
+    return 100 * precision / number, 100 * recall / number, 100 * f1 / number
