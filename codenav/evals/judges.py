@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,27 +14,10 @@ from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judg
 from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import Figure, RunRecord
 from codenav.evals.results import ERROR, Result
-from codenav.evals.verdicts import Label, VerdictFile, agreement
+from codenav.evals.verdicts import AttemptVerdict, Label, VerdictFile, agreement
 
 Done = Callable[[int, int], None]
 """Called with the number of attempts that are judged, and that of all."""
-
-
-@dataclass(frozen=True)
-class AttemptVerdict:
-    """A verdict on an attempt, or on a pair of attempts."""
-
-    id: str
-    epoch: int
-    verdict: str
-    """`pass` or `fail`; of a pair `first`, `second` or `tie`; `unreadable` if the judge gave none."""
-    reason: str = ""
-    consistent: bool = True
-    """False for a pair of which the two orders had different winners; it is a tie."""
-    asked: bool = True
-    """False where no judge was needed: an attempt that did not end with an answer has not passed."""
-    tokens: int = 0
-    """Of the judge's prompts and answers."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +75,7 @@ class Judgement:
             "left_out": self.left_out,
             "tokens": sum(one.tokens for one in self.verdicts),
             "agreement": self.agreement(),
-            "verdicts": [asdict(one) for one in self.verdicts],
+            "verdicts": [one.to_dict() for one in self.verdicts],
         }
 
 
@@ -175,23 +158,17 @@ def _verdict(judge: Judge, kept: VerdictFile, other: str, attempts: Sequence[Res
         return AttemptVerdict(first.id, first.epoch, word, reason, asked=False)
     parts = [material_of(attempt) for attempt in attempts]
 
-    def ask() -> dict[str, Any]:
+    def ask() -> AttemptVerdict:
         verdict = (judge.prefers if other else judge.passes)(first.request, *parts)
-        return {
-            **{"judge": judge.name, "id": first.id, "epoch": first.epoch, "other": other},
-            "verdict": verdict.word,
-            "reason": verdict.reason,
-            "consistent": verdict.consistent,
-            "tokens": verdict.usage.tokens,
-        }
+        tokens = verdict.usage.tokens
+        return AttemptVerdict(first.id, first.epoch, verdict.word, verdict.reason, verdict.consistent, tokens=tokens)
 
     # The key of a question is a digest of all that the judge is asked.
     texts = [text for part in parts for text in (part.answer, part.record)]
     key = "\0".join([judge.name, "preference" if other else PASS, first.request, *texts])
     try:
-        line = kept.ask_once(sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), ask)
+        verdict = kept.ask_once(sha256(key.encode("utf-8", "surrogatepass")).hexdigest(), judge.name, other, ask)
     except ModelFailed as error:
         return AttemptVerdict(first.id, first.epoch, UNREADABLE, str(error))
-    return AttemptVerdict(
-        first.id, first.epoch, line["verdict"], line["reason"], line["consistent"], tokens=line["tokens"]
-    )
+    # Two epochs with the same steps and answer are one question.
+    return replace(verdict, id=first.id, epoch=first.epoch)

@@ -6,16 +6,34 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import NotFound, StorageFull, UsageError
+from codenav.core.system.stored import Stored
 from codenav.evals.judge import UNREADABLE
 
 FILE = "judged.jsonl"
 """In the folder of the run, or of the first of two."""
-_NAMES = ("key", "judge", "id", "epoch", "other", "verdict", "reason", "consistent", "tokens")
+
+
+@dataclass(frozen=True)
+class AttemptVerdict(Stored):
+    """A verdict on an attempt, or on a pair of attempts."""
+
+    id: str
+    epoch: int
+    verdict: str
+    """`pass` or `fail`; of a pair `first`, `second` or `tie`; `unreadable` if the judge gave none."""
+    reason: str = ""
+    consistent: bool = True
+    """False for a pair of which the two orders had different winners; it is a tie."""
+    asked: bool = True
+    """False where no judge was needed: an attempt that did not end with an answer has not passed."""
+    tokens: int = 0
+    """Of the judge's prompts and answers."""
 
 
 class VerdictFile:
@@ -25,54 +43,58 @@ class VerdictFile:
         """Read what is there; damaged lines are passed over, and asked for again."""
         self._path = folder / FILE
         self._lock = threading.Lock()
-        self._lines: dict[str, dict[str, Any]] = {}
+        self._kept: dict[str, AttemptVerdict] = {}
+        self._judges: dict[str, str] = {}
+        """The judge of each, with the other run of a pair."""
         try:
             text = self._path.read_bytes()
         except OSError:
             text = b""
         self._torn = bool(text) and not text.endswith(b"\n")
         for line in text.splitlines():
-            try:
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
                 entry = json.loads(line)
-                self._lines[entry["key"]] = {name: entry[name] for name in _NAMES}
-            except (ValueError, TypeError, KeyError, RecursionError):
-                continue
+                self._judges[entry["key"]] = _judge_text(entry["judge"], entry["other"])
+                self._kept[entry["key"]] = AttemptVerdict.from_dict(entry)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._kept)
 
     def lines(self) -> dict[tuple[str, int], list[str]]:
         """The verdicts by sample and epoch, a line each: the judge, the other run of a pair, verdict and reason."""
         found: dict[tuple[str, int], list[str]] = {}
-        for one in self._lines.values():
-            against = f" against {one['other']}" if one["other"] else ""
-            reason = f". {one['reason']}" if one["reason"] else ""
-            line = f"{one['judge']}{against}: {one['verdict']}{reason}"
-            found.setdefault((one["id"], one["epoch"]), []).append(line)
+        for key, one in self._kept.items():
+            reason = f". {one.reason}" if one.reason else ""
+            found.setdefault((one.id, one.epoch), []).append(f"{self._judges[key]}: {one.verdict}{reason}")
         return found
 
-    def ask_once(self, key: str, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The kept line of that key, else what `ask` returns, which is then kept. Usable from several threads.
+    def ask_once(self, key: str, judge: str, other: str, ask: Callable[[], AttemptVerdict]) -> AttemptVerdict:
+        """The kept verdict of that key, else what `ask` returns, which is then kept. Usable from several threads.
 
-        `ask` returns all of a line but its key.
+        `other` is the second run of a pair.
 
         Raises:
             StorageFull: the line cannot be written.
         """
         with self._lock:
-            found = self._lines.get(key)
+            found = self._kept.get(key)
         if found is not None:
             return found
-        line = {"key": key, **ask()}
+        verdict = ask()
+        line = {"key": key, "judge": judge, "other": other, **verdict.to_dict()}
         with self._lock:
-            self._lines[key] = line
+            self._kept[key], self._judges[key] = verdict, _judge_text(judge, other)
             try:
                 with self._path.open("a", encoding="ascii") as file:
                     file.write(("\n" if self._torn else "") + json.dumps(line) + "\n")
             except OSError as error:
                 raise StorageFull(f"cannot keep a verdict in {self._path}: {error.strerror}", cause=error) from error
             self._torn = False
-        return line
+        return verdict
+
+
+def _judge_text(judge: str, other: str) -> str:
+    return f"{judge} against {other}" if other else judge
 
 
 @dataclass(frozen=True)
