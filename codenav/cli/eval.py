@@ -17,8 +17,8 @@ from codenav.core.errors import NotFound, UsageError
 COMMANDS: dict[str, str] = {
     "prepare": "eval_prepare",
     "run": "eval_run",
-    "report": "eval_report",
-    "judge": "eval_judge",
+    "report": "eval_report:report",
+    "judge": "eval_report:judge",
 }
 """Command name to module of this package, whose attribute `command` is the command."""
 

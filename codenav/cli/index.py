@@ -11,7 +11,7 @@ import click
 
 from codenav.cli import completing
 from codenav.cli.options import counted, json_option, one_line, place_options, print_json, say, setting_option
-from codenav.cli.tool_sources import states_of
+from codenav.cli.tools import states_of
 from codenav.core.config import load_config
 from codenav.core.setting import updated
 from codenav.core.system.terminal_text import few

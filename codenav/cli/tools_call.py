@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.options import json_option, no_refresh_option, print_json, say, set_option, tool_options
-from codenav.cli.tool_sources import find_operation, operation_of, states_of, tools_option
+from codenav.cli.tools import find_operation, operation_of, states_of, tools_option
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
