@@ -203,17 +203,6 @@ def test_libraries_that_come_one_after_another(fresh: Make) -> None:
     assert found(checks, "asyncio.run(1)\nctypes.c_int(2).value\n") == [["arg-type"]]
 
 
-def test_what_stood_below_the_line_that_raised_is_unknown_to_both_tools(fresh: Make) -> None:
-    checks = fresh()
-    failing = "before = 1\n1/0\nnever_bound = 5\ndef never_defined(): pass\nimport json as never_imported\n"
-    checks.remember(failing, failed_at=2)
-    assert found(checks, "print(before)\n") == CLEAN
-    for name in ("never_bound", "never_defined", "never_imported"):
-        assert found(checks, f"print({name})\n") == UNKNOWN
-    checks.remember("never_bound = 5\n")
-    assert found(checks, "print(never_bound)\n") == CLEAN
-
-
 def test_a_line_below_the_step_or_above_it_binds_no_more_than_the_step(fresh: Make) -> None:
     checks = fresh(types=False)
     checks.remember("first = 1\nsecond = 2\n", failed_at=0)

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from agent import warned
-from agent_requests import DATA, NONE, PUT_AWAY, SOLVED, TUNED, WRONG, Request, half, read, score, value_of
-from agent_rows import Row
+from agent_requests import DATA, NONE, PUT_AWAY, SOLVED, TUNED, WRONG, Request, half, read, score
 
 REQUESTS = {one.id: one for one in read()}
 GOLD = json.loads((DATA / "gold.json").read_text(encoding="utf-8"))
@@ -81,18 +79,3 @@ def test_half_of_each_kind_is_put_away() -> None:
 
     assert Counter(one.kind for one in tuned) == Counter(one.kind for one in put_away)
     assert {one.id for one in tuned}.isdisjoint(one.id for one in put_away)
-
-
-def test_what_a_script_printed_is_read_as_a_value() -> None:
-    assert [value_of(text) for text in ("x\n(1, 2)\n", "'007'", "7", "Full House")] == [[1, 2], "007", 7, "Full House"]
-
-
-def test_fewer_than_two_of_three_tries_are_a_warning() -> None:
-    assert [warned(text) for text in ("1 of 3", "1 of 2", "2 of 3", "1 of 1", "")] == [True, True, False, True, False]
-
-
-def test_a_row_is_options_and_variables() -> None:
-    row = Row.parse("bare:profile=small,max_steps=3,rerank=no,CODENAV_X=off")
-
-    assert row.options == ("--set=profile=small", "--set=max_steps=3", "--set=rerank=no")
-    assert row.variables == {"CODENAV_X": "off"}

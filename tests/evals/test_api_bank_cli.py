@@ -67,14 +67,3 @@ def test_prepare_without_a_network_says_so(tmp_path: Path) -> None:
     assert "PIP_FIND_LINKS" in ran.err
     # No half of an environment is left, which the next start would take for a whole one.
     assert not any((tmp_path / "out").iterdir())
-
-
-def test_other_bad_input(tmp_path: Path) -> None:
-    ran = codenav("eval", "prepare", "--selfcheck", "api-bank", "--data", DATA)
-    assert ran.code == 2 and "483554eae102" in one_line(ran)
-    ran = bank("run", "--prepared", tmp_path, "--out", tmp_path / "run")
-    assert ran.code == 2 and "no environment in" in one_line(ran)
-    ran = bank("run", "--paths-only", "--out", tmp_path / "run")
-    assert ran.code == 2 and "api-bank has no option --paths-only" in one_line(ran)
-    ran = bank("run", "--ids", "dialogue-002", "--model", "any", "--out", tmp_path / "run")
-    assert ran.code == 2 and "dialogue-002" in one_line(ran)

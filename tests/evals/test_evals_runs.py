@@ -134,13 +134,6 @@ def test_a_merge_takes_overlaps_that_agree_and_refuses_those_that_do_not(tmp_pat
     assert not (tmp_path / "none").exists()
 
 
-def test_a_merge_refuses_runs_of_different_settings(tmp_path: Path) -> None:
-    made(tmp_path / "1")
-    made(tmp_path / "2", head=replace(HEAD_OF, settings={"shows": "shorter"}, epochs=3))
-    with pytest.raises(UsageError, match="differ in epochs, shows"):
-        merge([tmp_path / "1", tmp_path / "2"], tmp_path / "none")
-
-
 def test_values_become_json_whatever_they_are() -> None:
     deep: list[object] = []
     for _ in range(80):

@@ -89,11 +89,6 @@ def test_one_epoch_has_no_spread() -> None:
         over_epochs([])
 
 
-def test_repeated_calls_cost_precision() -> None:
-    found = match(["a", "a", "b", "b"], ["a", "b"])
-    assert (found.precision, found.recall, round(found.f1, 4)) == (0.5, 1.0, 0.6667)
-
-
 def test_no_calls_score_zero_and_not_an_error() -> None:
     assert match([], ["a"]) == Match(0, 0, 1)
     assert (match([], ["a"]).precision, match([], []).f1, pool([]).f1) == (0.0, 0.0, 0.0)

@@ -143,10 +143,6 @@ def test_the_last_summary_counts_and_no_summary_is_nothing() -> None:
     assert aggregate([empty])["no summary"] == 100.0
 
 
-def test_the_columns_are_those_of_the_task() -> None:
-    assert list(aggregate([score(TASK, GOLD, TOOLS)])) == [column.name for column in MNMS.columns]
-
-
 names = st.lists(st.sampled_from([*TOOLS[:6], "str", "print"]), max_size=5)
 
 

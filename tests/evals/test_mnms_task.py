@@ -18,7 +18,7 @@ import pytest
 from codenav import Session
 from codenav.agents.models import ScriptedModel
 from codenav.core.actions import Code, CodeSummary, Done, Search
-from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
+from codenav.core.errors import NotFound, Unavailable, UsageError
 from codenav.evals.mnms import Mnms
 from codenav.evals.mnms.plans import draw
 from codenav.evals.mnms.programs import program_of
@@ -266,8 +266,3 @@ def test_an_episode_is_scored_by_its_summary(tmp_path: Path, spoilt: bool) -> No
 def without_summary(result: Any) -> Any:
     """The same result without its step of summing up: what is left has a script that codenav made from the steps."""
     return dataclasses.replace(result, steps=[step for step in result.steps if step.action.type != "code_summary"])
-
-
-def test_errors_are_ours() -> None:
-    with pytest.raises(CodeNavError):
-        mnms(sample=-1)
