@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import subprocess
@@ -12,14 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codenav.core.errors import NotFound, StorageFull, UsageError
-from codenav.evals.task import LEVELS, Attempt, Check, Column, Mode, Sample, Setting
+from codenav.evals.task import LEVELS, Check, Mode, Setting, Task
 
 
-class Benchmark(ABC):
+class Benchmark(Task, ABC):
     """A benchmark in a checkout of its repository. A subclass reads samples, adapts the code base, and scores."""
 
-    name: str
-    columns: Sequence[Column]
     known_commit: ClassVar[str]
     """The commit that the adapter was written for, and that the figures of the self-check belong to."""
     folder: ClassVar[str]
@@ -49,18 +48,6 @@ class Benchmark(ABC):
         self._level, self._guidelines = description, guidelines
         self._own_description = None if description in LEVELS else text_of(description, "description")
         self._own_guidelines = None if guidelines in ("default", "none") else text_of(guidelines, "guidelines")
-
-    @abstractmethod
-    def samples(self) -> Sequence[Sample]:
-        """`Task.samples`."""
-
-    @abstractmethod
-    def score(self, attempt: Attempt) -> dict[str, Any]:
-        """`Task.score`."""
-
-    @abstractmethod
-    def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """`Task.aggregate`."""
 
     @abstractmethod
     def files(self) -> Mapping[str, bytes]:
@@ -163,6 +150,37 @@ def write_files(files: Mapping[str, bytes], folder: Path) -> Path:
     except OSError as error:
         raise StorageFull(f"cannot write the code base to {folder}: {error}", hint="choose another folder") from error
     return folder
+
+
+def with_docstrings(source: str, descriptions: Mapping[str, str]) -> str:
+    """A module with a docstring in each function and method that has a description, in place of its own.
+
+    Raises:
+        UsageError: such a function stands on one line.
+    """
+    tree, lines = ast.parse(source), source.split("\n")
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    functions = [node for body in bodies for node in body if isinstance(node, ast.FunctionDef)]
+    # From the end, so that the places of what is above stay right.
+    for node in sorted(functions, key=lambda one: -one.lineno):
+        if node.name not in descriptions:
+            continue
+        first = node.body[0]
+        start = end = first.lineno - 1
+        if ast.get_docstring(node) is not None:
+            end = first.end_lineno or first.lineno
+        elif node.lineno == first.lineno:
+            raise UsageError(f"the function {node.name} stands on one line", hint="use a fresh checkout")
+        lines[start:end] = docstring(descriptions[node.name], " " * first.col_offset)
+    return "\n".join(lines)
+
+
+def docstring(text: str, indent: str) -> list[str]:
+    """The lines of a docstring with that text."""
+    lines = text.replace("\\", "\\\\").replace('"""', "'''").strip().splitlines()
+    if len(lines) == 1 and not lines[0].endswith('"'):
+        return [f'{indent}"""{lines[0]}"""']
+    return [f'{indent}"""{lines[0]}', *(f"{indent}{line}".rstrip() for line in lines[1:]), f'{indent}"""']
 
 
 UNKNOWN = "unknown"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import codenav.evals.tracer as tracer
 from codenav.core.errors import UsageError
+from codenav.evals.benchmark import with_docstrings
 from codenav.evals.m3tooleval.upstream import ANOTHER, Domain, Tool
 
 PACKAGE = "m3eval"
@@ -109,7 +110,8 @@ def tools_of(source: str, tools: Sequence[Tool], descriptions: Mapping[str, str]
     for node in _needed(statements, roots):
         # With the blank lines that Python code has between statements.
         block = isinstance(node, ast.FunctionDef | ast.ClassDef | ast.With)
-        text += ("\n\n" if block and text else "") + _text(node, lines, descriptions).strip("\n") + "\n"
+        text += ("\n\n" if block and text else "") + _text(node, lines).strip("\n") + "\n"
+    text = with_docstrings(text, descriptions)
     left = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     if forbidden := [name for name in LEFT_OUT if name in left or (name.endswith(".json") and name in text)]:
         raise LookupError(f"the tools cannot be told from the tasks: they need {forbidden[0]}")
@@ -127,33 +129,17 @@ def _needed(statements: Sequence[Statement], roots: set[str]) -> list[ast.stmt]:
         names |= {name for place in more for name in statements[place].needs}
 
 
-def _text(node: ast.stmt, lines: Sequence[str], descriptions: Mapping[str, str]) -> str:
-    """The statement as it is written, with descriptions and the browser's defaults put in."""
+def _text(node: ast.stmt, lines: Sequence[str]) -> str:
+    """The statement as it is written, with the browser's defaults put in."""
     decorators = getattr(node, "decorator_list", [])
     first = min([node.lineno, *(one.lineno for one in decorators)])
     written = list(lines[first - 1 : node.end_lineno])
-    functions = [node] if isinstance(node, ast.FunctionDef) else []
-    if isinstance(node, ast.ClassDef):
-        functions = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
-    # From the end, so that the places of what is above stay right.
-    for function in sorted(functions, key=lambda one: -one.lineno):
-        start, body = function.lineno - first, function.body[0].lineno - first
-        indent = " " * function.body[0].col_offset
-        if function.name in descriptions and ast.get_docstring(function) is None:
-            written[body:body] = _docstring(descriptions[function.name], indent)
-        if isinstance(node, ast.ClassDef) and node.name == BROWSER and function.name == "__init__":
-            written[start:body] = [
-                *_without_arguments(function),
-                f"{indent}pages = {PAGES} if pages is None else pages",
-            ]
+    if isinstance(node, ast.ClassDef) and node.name == BROWSER:
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+                begin = " " * one.body[0].col_offset + f"pages = {PAGES} if pages is None else pages"
+                written[one.lineno - first : one.body[0].lineno - first] = [*_without_arguments(one), begin]
     return "\n".join(written)
-
-
-def _docstring(text: str, indent: str) -> list[str]:
-    lines = text.replace("\\", "\\\\").replace('"""', "'''").strip().splitlines()
-    if len(lines) == 1 and not lines[0].endswith('"'):
-        return [f'{indent}"""{lines[0]}"""']
-    return [f'{indent}"""{lines[0]}', *(f"{indent}{line}".rstrip() for line in lines[1:]), f'{indent}"""']
 
 
 def _without_arguments(function: ast.FunctionDef) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.interpreter import find_interpreter
 from codenav.core.system.syntax import parsed
+from codenav.evals.benchmark import docstring, with_docstrings
 from codenav.evals.mnms.programs import MODULE, PACKAGE
 
 COMMIT = "89037953d58b14b126ad8679b1a5ce68e4fba21f"
@@ -173,25 +174,6 @@ def placeholder_files(tools: Sequence[Tool]) -> dict[str, bytes]:
     }
 
 
-def with_docstrings(source: str, descriptions: dict[str, str]) -> str:
-    """The source with a one-line docstring in each function that has a description, in place of its own."""
-    tree = parsed(source)
-    if tree is None:
-        raise UsageError("upstream's functions are no Python", hint=ANOTHER)
-    lines = source.split("\n")
-    for node in reversed(tree.body):
-        if not isinstance(node, ast.FunctionDef) or node.name not in descriptions:
-            continue
-        first = node.body[0]
-        start, end = first.lineno - 1, first.lineno - 1
-        if ast.get_docstring(node) is not None:
-            end = first.end_lineno or first.lineno
-        elif node.lineno == first.lineno:
-            raise UsageError(f"the function {node.name} stands on one line", hint=ANOTHER)
-        lines[start:end] = [" " * first.col_offset + _docstring(descriptions[node.name])]
-    return "\n".join(lines)
-
-
 def missing_packages(root: Path, python: Path | None) -> list[str]:
     """The packages that upstream's functions import and an interpreter lacks. None is imported.
 
@@ -227,7 +209,7 @@ def _placeholder(tool: Tool) -> list[str]:
     checked = [f"{one.name}=({one.name}, {types})" for one in tool.parameters if (types := _types(one.annotation))]
     return [
         f"def {tool.name}({parameters}) -> Dict:",
-        f"    {_docstring(tool.description)}",
+        *docstring(tool.description, "    "),
         f"    return results({', '.join([f'{{{outputs}}}', *checked])})",
     ]
 
@@ -246,8 +228,3 @@ def _types(annotation: str) -> str:
     names += ["int"] if "float" in names else []
     names = list(dict.fromkeys(_TYPES.get(name, name) for name in names))
     return names[0] if len(names) == 1 else f"({', '.join(names)})" if names else ""
-
-
-def _docstring(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"""', "'''")
-    return f'"""{escaped}{" " if escaped.endswith(chr(34)) else ""}"""'
