@@ -246,6 +246,7 @@ def test_selfcheck_of_the_small_data_set(task: ApiBank, tmp_path: Path) -> None:
     assert found["earlier calls that the APIs accept"].found == 4
     assert found["expected calls that the APIs' own graders accept"].found == 6
     assert found["accepted with recorded answers"].found == 7
+    assert found["accepted by upstream's recipe"].found == 2
     assert (
         "dialogue-010 (Translate-level-1-1.jsonl): Translate: needs the network"
         in found["causes of the others"].detail.splitlines()

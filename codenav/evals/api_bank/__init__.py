@@ -111,10 +111,9 @@ class ApiBank(Benchmark):
             raise UsageError(f"no dialogue in {self.root / FOLDER} is a sample", hint="take a whole checkout")
         return found
 
-    def files(self, *, recordings: bool = True) -> Mapping[str, bytes]:
-        """The package `apis`. Without `recordings` no API has a recorded answer."""
-        calls = [call for dialogue in self._all for call in [*dialogue.earlier, *dialogue.gold]]
-        return code_base(self.root, self.apis, calls if recordings else ())
+    def files(self) -> Mapping[str, bytes]:
+        """The package `apis`."""
+        return code_base(self.root, self.apis, [call for one in self._all for call in [*one.earlier, *one.gold]])
 
     def facts(self) -> Mapping[str, Any]:
         """The environment of the APIs."""
@@ -165,10 +164,8 @@ class ApiBank(Benchmark):
         """Make the expected calls, with and without recorded answers, and score them."""
         samples = self.samples()
         notice(f"making {sum(len(sample.gold) for sample in samples)} expected calls four times")
-        bare = write_files(self.files(recordings=False), out / "bare")
-        whole = write_files(self.files(), out / "code")
-        with self._replays(bare, self._backend) as plain, self._replays(whole, self._backend) as recorded:
-            return checks(samples, plain, recorded, known=self.commit == self.known_commit)
+        with self._replays(write_files(self.files(), out / "code"), self._backend) as replays:
+            return checks(samples, replays, known=self.commit == self.known_commit)
 
     def description_text(self, mode: Mode, level: str) -> str:
         """Upstream's own descriptions."""

@@ -17,11 +17,11 @@ def grade(
 
     `ours` makes the calls one after another from the state in which the sample begins; `upstream` makes each alone,
     with databases as shipped and its arguments as text, which is upstream's recipe. A call with a `result` is made with
-    chance pinned to it.
+    chance pinned to it. No API has a recorded answer where the sample is `without_recordings`.
     """
     _state().begin(sample)
     responses = [_state().replay(call["name"], call["arguments"], call.get("result")) for call in calls]
-    alone = [_alone(call) for call in calls]
+    alone = [_alone(call, {"without_recordings": sample.get("without_recordings")}) for call in calls]
     return {"ours": _verdicts(calls, responses, gold), "upstream": _verdicts(calls, alone, gold)}
 
 
@@ -70,9 +70,9 @@ def _verdict(expected: Mapping[str, Any], response: Any) -> dict[str, Any]:
     return {"accepted": accepted, "equal": equal, "cause": cause}
 
 
-def _alone(call: Mapping[str, Any]) -> Any:
+def _alone(call: Mapping[str, Any], sample: Mapping[str, Any]) -> Any:
     """The response of a call as upstream's evaluator makes it: a new `ToolManager`, arguments converted from text."""
-    _state().begin({})
+    _state().begin(sample)
     params = call.get("params")
     if params is None:
         params = {name: str(value) for name, value in call["arguments"].items()}

@@ -148,18 +148,16 @@ def cause_of(api: str, message: str) -> str:
     return GRADER if message.startswith("the grader failed: KeyError") else DATA
 
 
-def checks(samples: Sequence[Sample], bare: Replays, recorded: Replays, *, known: bool) -> list[Check]:
-    """Compare what a checkout yields with what is `known` of it: of another commit only what must hold.
-
-    `bare` replays without recorded answers.
-    """
-    traced = [recorded.call_names(state_of(sample), sample.gold) for sample in samples]
+def checks(samples: Sequence[Sample], replays: Replays, *, known: bool) -> list[Check]:
+    """Compare what a checkout yields with what is `known` of it: of another commit only what must hold."""
+    traced = [replays.call_names(state_of(sample), sample.gold) for sample in samples]
     exact = [
         match(made, [call["name"] for call in one.gold]).f1 == 1.0 for made, one in zip(traced, samples, strict=True)
     ]
-    whole = [recorded.grade(state_of(sample), sample.gold, sample.gold) for sample in samples]
-    plain = [bare.grade(state_of(sample), sample.gold, sample.gold) for sample in samples]
-    earlier = [verdict for sample in samples for verdict in _earlier(sample, recorded)]
+    whole = [replays.grade(state_of(sample), sample.gold, sample.gold) for sample in samples]
+    bare = [{**state_of(sample), "without_recordings": True} for sample in samples]
+    plain = [replays.grade(state, sample.gold, sample.gold) for state, sample in zip(bare, samples, strict=True)]
+    earlier = [verdict for sample in samples for verdict in _earlier(sample, replays)]
     refused = [
         (sample, call["name"], cause_of(call["name"], verdict["cause"]))
         for sample, found in zip(samples, plain, strict=True)
