@@ -1,4 +1,4 @@
-"""Shell completion of sources, episodes, models and schemas. It never fails, and never writes."""
+"""Shell completion of sources, episodes and schemas. It never fails, and never writes."""
 
 from __future__ import annotations
 
@@ -44,28 +44,6 @@ def schemas(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     from codenav.core.schemas import names
 
     return list(_items(dict.fromkeys(names()), incomplete))
-
-
-def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete with the models of the catalogue, each with its title."""
-    found: dict[str, str] = {}
-    with contextlib.suppress(CodeNavError, OSError):
-        from codenav.agents.models.local.catalogue import entries
-
-        found = {entry.name: entry.title for entry in entries().values()}
-    return list(_items(found, incomplete))
-
-
-def tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete with the tools of the sources that are named before, from the states that were read last."""
-    found: dict[str, str] = {}
-    with contextlib.suppress(CodeNavError, OSError):
-        from codenav.tools import places
-        from codenav.tools.layout import laid_out
-
-        for source in ctx.params.get("sources") or ():
-            found |= dict.fromkeys(laid_out(places.parse(source), max_age=None).summary.operations, "")
-    return list(_items(found, incomplete))
 
 
 def _items(found: dict[str, str | None] | dict[str, str], incomplete: str) -> Iterator[CompletionItem]:

@@ -68,13 +68,11 @@ def report(
 
 
 def _merge(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
-    from codenav.evals.results import ERROR
     from codenav.evals.runs import merge
 
     merged = merge(runs, out, anyway=anyway)
-    results = merged.results()
-    missing = len(merged.head.attempts) - sum(one.status != ERROR for one in results)
-    say(f"{out}: {counted(len(results), 'attempt')} of {counted(len(runs), 'run')}")
+    missing = len(merged.head.attempts) - len(merged.finished())
+    say(f"{out}: {counted(len(merged.results()), 'attempt')} of {counted(len(runs), 'run')}")
     if missing:
         say(f"Note: {counted(missing, 'attempt')} without a result: codenav eval run --resume --out {out}", err=True)
     return 4 if missing else 0

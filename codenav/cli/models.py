@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli import completing
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import json_option, print_json, say
 
@@ -33,7 +32,7 @@ def command() -> None:
 
 
 @command.command("get")
-@click.argument("name", required=False, shell_complete=completing.models)
+@click.argument("name", required=False)
 @click.option(
     "--from",
     "source",
@@ -77,7 +76,7 @@ def get(name: str | None, source: Path | None) -> None:
 
 
 @command.command("list")
-@click.argument("name", required=False, shell_complete=completing.models)
+@click.argument("name", required=False)
 @json_option
 def list_models(name: str | None, as_json: bool) -> None:
     """List the models of the catalogue, with those that are installed or running, and the files that are served.
@@ -137,7 +136,7 @@ def stop() -> None:
 
 
 @command.command("remove")
-@click.argument("name", shell_complete=completing.models)
+@click.argument("name")
 def remove(name: str) -> None:
     """Remove the file of the model NAME, or the beginning of it that a `get` left, and end its server.
 

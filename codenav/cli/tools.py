@@ -52,7 +52,7 @@ def command() -> None:
 
 
 @command.command("show")
-@click.argument("name", required=False, shell_complete=completing.tools)
+@click.argument("name", required=False)
 @tools_option
 @setting_option("secret")
 @no_refresh_option

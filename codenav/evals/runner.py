@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,21 @@ class Run:
 
     folder: RunFolder
     task: Task
-    missing: int = 0
-    """Attempts without a result; errors are among them."""
-    table: Sequence[Mapping[str, float]] = field(default_factory=list)
-    """`Task.aggregate` of each epoch, with errors as attempts that did nothing."""
 
     @property
     def results(self) -> list[Result]:
         """Results as they are on the disk."""
         return self.folder.results()
+
+    @cached_property
+    def missing(self) -> int:
+        """Attempts without a result; errors are among them."""
+        return len(self.folder.head.attempts) - len(self.folder.finished())
+
+    @cached_property
+    def table(self) -> list[Mapping[str, float]]:
+        """`Task.aggregate` of each epoch, with errors as attempts that did nothing."""
+        return [self.task.aggregate(scores) for scores in scores_by_epoch(self.results).values()]
 
 
 def run(
@@ -114,7 +121,7 @@ def run(
     left = [(by_id[id], epoch) for id, epoch in head.attempts if (id, epoch) not in known]
     with ExitStack() as opening:
         if not left:
-            return summarise(before or RunFolder.make(folder, head), task)
+            return Run(before or RunFolder.make(folder, head), task)
         # The lock first: a second process must not clear the work folders of the one that is at work.
         add = opening.enter_context(before.adding()) if before else None
         world = World.open(task, settings, setting, folder / WORK, opening)
@@ -125,7 +132,7 @@ def run(
         made = before or RunFolder.make(folder, head)
         add = add or opening.enter_context(made.adding())
         _work(world, left, len(head.attempts), jobs, add, finished or (lambda progress: None))
-    return summarise(made, task)
+    return Run(made, task)
 
 
 def _write_setting(task: Task, settings: Settings, out: Path) -> Setting:
@@ -205,14 +212,6 @@ def _attempt(world: World, sample: Sample, epoch: int, active: set[Session]) -> 
         return error_result(world, sample, epoch, f"a fault of codenav: {error!r}")
     finally:
         active.difference_update(mine)
-
-
-def summarise(folder: RunFolder, task: Task) -> Run:
-    """Return a run as it is on the disk, with the aggregates of its epochs."""
-    results = folder.results()
-    table = [task.aggregate(scores) for scores in scores_by_epoch(results).values()]
-    missing = len(folder.head.attempts) - sum(one.status != ERROR for one in results)
-    return Run(folder, task, missing, table)
 
 
 def _once(notice: Notify | None) -> Notify:

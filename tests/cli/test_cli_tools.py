@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from command_line import codenav, offered
+from command_line import codenav
 from tool_service import ToolService
 
 from codenav.core import schemas
@@ -129,10 +129,3 @@ def test_a_source_that_is_down_answers_from_the_state_before(service: ToolServic
     assert codenav("search", "order", "--on", source, "--no-refresh").code == 0
     ran = codenav("index", f"{source}?other")
     assert ran.code == 4 and "Traceback" not in ran.err
-
-
-def test_names_of_tools_are_completed(shop: Path) -> None:
-    assert codenav("tools", "show", "--on", f"openapi:{shop}").code == 0
-    found = offered("tools", "show", "--on", f"openapi:{shop}", "creat")
-    assert list(found) == ["create_order"]
-    assert offered("tools", "show", "--on", "openapi:none.yaml", "creat") == {}
