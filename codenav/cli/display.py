@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NAMED = 5
-"""Most lines and names that are told one by one. `--json` has all names."""
+"""Most lines and names that are printed one by one. `--json` has all names."""
 
 
 class ReportProgress:
@@ -132,11 +132,11 @@ class RunDisplay:
                 )
             case ActionTaken():
                 if not self._told():
-                    self._begun(list(steps.begun(event.number, event.action, self._room)))
+                    self._hold(list(steps.opening_lines(event.number, event.action, self._room)))
             case ToolCalled():
-                self._show(steps.called([event.call], self._room, by="" if event.by == "step" else event.by))
+                self._show(steps.call_lines([event.call], self._room, by="" if event.by == "step" else event.by))
             case StepEnded():
-                self._ended(event.step)
+                self._show_result(event.step)
                 self._replaying(event.step)
             case RunEnded():
                 self._told_failures()
@@ -149,21 +149,21 @@ class RunDisplay:
             lines = [before, *lines[len(lines) - most + 1 :]][: max(most, 0)]
         self._show(lines)
 
-    def _begun(self, lines: list[steps.Line]) -> None:
+    def _hold(self, lines: list[steps.Line]) -> None:
         at_once = len(lines) if self._room.is_all else not self._failures
         shown, self._held = lines[:at_once], lines[at_once:]
         self._show(shown)
 
-    def _ended(self, step: Step) -> None:
+    def _show_result(self, step: Step) -> None:
         attempt = step.action.type in ("code", "code_summary", "invalid")
         if self._room.is_all or step.observation.ok or not attempt:
             if attempt:
                 self._told_failures()
-            self._show([*self._held, *steps.ended(step, self._room)])
+            self._show([*self._held, *steps.result_lines(step, self._room)])
         else:
             self._failures += 1
             if self._failures == 1:
-                self._show(steps.failed(step, self._room))
+                self._show(steps.failure_lines(step, self._room))
         self._held = []
 
     def _told_failures(self) -> None:
@@ -202,7 +202,7 @@ def _where(sandbox: Mapping[str, Any]) -> str:
 
 @contextmanager
 def telling_few() -> Iterator[Callable[[str], None]]:
-    """A function that tells the first few of its sentences; how many more there were is told in the end."""
+    """Yield a function that prints the first few of its sentences; the number of the others is printed in the end."""
     told = 0
 
     def tell(text: str) -> None:

@@ -146,7 +146,7 @@ def factory_options(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def told(options: Mapping[str, Any]) -> dict[str, Any]:
+def head_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a factory for the head of a run: of files their hash, nothing of the machine's paths."""
     found: dict[str, Any] = {"description": "library", "guidelines": "default"}
     for name, value in options.items():

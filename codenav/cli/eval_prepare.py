@@ -114,13 +114,13 @@ def _selfcheck(name: str, data: Path, factory: dict[str, Any], python: str | Non
         print_json({"task": name, "ok": all(one.ok for one in checks), "checks": rows})
     else:
         for one in checks:
-            known = "" if one.ok else f", not {_shown(one.expected)}"
-            say(f"{'ok  ' if one.ok else 'FAIL'}  {one.name}: {_shown(one.found)}{known}")
+            known = "" if one.ok else f", not {_figure_text(one.expected)}"
+            say(f"{'ok  ' if one.ok else 'FAIL'}  {one.name}: {_figure_text(one.found)}{known}")
             for line in one.detail.splitlines():
                 say(f"      {line}")
     return 0 if all(one.ok for one in checks) else 1
 
 
-def _shown(figure: Any) -> str:
+def _figure_text(figure: Any) -> str:
     """A figure for a person; of counts by name a list."""
     return "; ".join(f"{count} {name}" for name, count in figure.items()) if isinstance(figure, dict) else str(figure)

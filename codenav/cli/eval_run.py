@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.eval import checked_data, factory_options, run_keywords, run_options, task_options, told
+from codenav.cli.eval import checked_data, factory_options, head_options, run_keywords, run_options, task_options
 from codenav.cli.options import SectionedCommand, counted, print_json, say
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.system.terminal_text import flattened
@@ -87,7 +87,7 @@ def command(
         runs = _table(table, checked_data(data), models, out, options)
     else:
         runs = _benchmark(str(name), checked_data(data), models, out, options)
-    ends = [shown(run, as_json=options["as_json"]) for run in runs]
+    ends = [report_end(run, as_json=options["as_json"]) for run in runs]
     if options["as_json"]:
         print_json(ends if table or len(ends) > 1 else ends[0])
     return 4 if any(end["missing"] for end in ends) else 0
@@ -229,7 +229,7 @@ def carry_out(
         return run(
             task,
             out=out,
-            origin=Origin(told(factory), {"data": str(data.expanduser().absolute()), "options": options}),
+            origin=Origin(head_options(factory), {"data": str(data.expanduser().absolute()), "options": options}),
             resume=resume,
             finished=line,
             notice=notice,
@@ -244,7 +244,7 @@ def carry_out(
         line.rest()
 
 
-def shown(run: Run, *, as_json: bool) -> dict[str, Any]:
+def report_end(run: Run, *, as_json: bool) -> dict[str, Any]:
     """Print the end of a run for a person, unless it is wanted as JSON, and return its document."""
     if not as_json:
         show_end(run)
@@ -318,8 +318,8 @@ def show_end(run: Run) -> None:
     for notice in run.folder.notices:
         say(f"Note: {notice}", err=True)
     of = document(run, results)
-    told = ", ".join(f"{count} {status}" for status, count in of["statuses"].items()) or "none"
-    say(f"{head.task}, {head.mode}, {head.model}: {counted(len(results), 'attempt')} ({told}), {of['correct']} correct")
+    ends = ", ".join(f"{count} {status}" for status, count in of["statuses"].items()) or "none"
+    say(f"{head.task}, {head.mode}, {head.model}: {counted(len(results), 'attempt')} ({ends}), {of['correct']} correct")
     for number, row in enumerate(run.table, start=1):
         cells = ", ".join(f"{column.name} {row[column.name]:.1f}" for column in run.task.columns if column.name in row)
         say(f"epoch {number}: {cells}" if len(run.table) > 1 else cells)

@@ -88,7 +88,7 @@ def _index(
     ):
         stats = index.stats()
     if not quiet:
-        say(f"{one_line(title)}{_held(stats)}")
+        say(f"{one_line(title)}{_size_text(stats)}")
         kinds = [skip.path for skip in stats.skipped if skip.is_kind]
         skipped = len(stats.skipped) - len(kinds)
         if skipped:
@@ -125,19 +125,14 @@ def _show(update: Update, as_json: bool, *, first: bool = False) -> None:
         click.echo(json.dumps(update.to_dict(), ensure_ascii=False))
         return
     stats = update.stats
-    held = _held(stats)
+    held = _size_text(stats)
     if first:
         say(f"{one_line(stats.source)}: {held}")
         return
-    what = [
-        f"{title} {_named(paths)}" for title, paths in (("changed", update.changed), ("gone", update.removed)) if paths
-    ]
+    kinds = (("changed", update.changed), ("gone", update.removed))
+    what = [f"{title} {few(list(map(one_line, paths)), NAMED)}" for title, paths in kinds if paths]
     say(f"{time.strftime('%H:%M:%S')}  {'; '.join(what) or 'updated'}  ({one_line(stats.source)}: {held})", err=True)
 
 
-def _held(stats: IndexStats) -> str:
+def _size_text(stats: IndexStats) -> str:
     return f"{counted(stats.files, 'file')}, {counted(stats.blocks, 'block')}, {stats.seconds:.1f} s"
-
-
-def _named(paths: Sequence[str]) -> str:
-    return few(list(map(one_line, paths)), NAMED)

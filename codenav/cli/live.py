@@ -40,7 +40,7 @@ class LiveLine:
         self._verbose = wanted and verbose
         self._model = ""
         self._what = ""
-        """What the run waits for. Empty for nothing."""
+        """The thing that the run waits for. Empty for nothing."""
         self._since = 0.0
         self._bytes = 0
         self._drawn = ""

@@ -21,7 +21,7 @@ from codenav.cli.options import (
 )
 
 _NAMED = 3
-"""Other definitions of the name that are told."""
+"""Most other definitions of the name that are listed."""
 
 sources_argument = click.argument(
     "sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completing.sources

@@ -180,11 +180,11 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
 
     if options["as_json"]:
         if not options["stream"]:
-            print_json(_stored(result).to_dict())
+            print_json(_stored_episode(result).to_dict())
         return
     quiet, verbose, terminal = options["quiet"], options["verbose"], steps.Room.of_terminal()
     # With --verbose it is on the screen already.
-    cut_off = [] if quiet or verbose else [line.text for line in steps.unfinished(result.unfinished, terminal)]
+    cut_off = [] if quiet or verbose else [line.text for line in steps.cut_off_lines(result.unfinished, terminal)]
     width, most = terminal.width or 80, FAILED_LINES - HEAD_LINES - len(cut_off) - 2 - bool(result.hint)
     rows = max(1, min(most, REASON_LINES))
     reason = result.reason if verbose else flattened(result.reason, rows * width - len("Error: "))
@@ -195,7 +195,7 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
     if result.verdict_told and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if not quiet:
-        say(steps.spent(result), err=True)
+        say(steps.cost_text(result), err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
     # The result comes last, where the eye is.
     if result.answer:
@@ -208,7 +208,7 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
             say(f"Try: {result.hint}", err=True)
 
 
-def _stored(result: EpisodeResult) -> EpisodeResult:
+def _stored_episode(result: EpisodeResult) -> EpisodeResult:
     """Return the episode from its record, with secrets masked, or as it is if the record cannot be read."""
     from codenav.session.api import load_episode
 

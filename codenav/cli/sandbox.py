@@ -197,14 +197,14 @@ def _show_steps(name: str, tail: int | None, as_json: bool) -> None:
 
 
 def _show(step: dict[str, Any]) -> None:
-    from codenav.cli.steps import Room, called
+    from codenav.cli.steps import Room, call_lines
 
     execution = step["execution"]
     say(f"{step['number']}. {step['at']}  {execution['outcome']}, {execution['seconds']:.2f} s")
     for line in step["code"].rstrip("\n").split("\n"):
         say(f"    {line}")
     calls = [ToolCall.from_dict(item) for item in step.get("calls", ())]
-    for call in called(calls, Room.of_terminal()):
+    for call in call_lines(calls, Room.of_terminal()):
         say(f"  | {call.text.strip()}")
     error = ExecutionError(**execution["error"]) if execution["error"] else None
     told = [execution["stdout"], execution["stderr"], execution["late_output"]]

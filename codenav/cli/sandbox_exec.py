@@ -156,9 +156,9 @@ def show(execution: Execution, *, name: str, saved: list[Path]) -> None:
 
 def tell_calls(calls: Sequence[ToolCall]) -> None:
     """Print on stderr which tools a step has called."""
-    from codenav.cli.steps import Room, called
+    from codenav.cli.steps import Room, call_lines
 
-    for line in called(calls, Room.of_terminal()):
+    for line in call_lines(calls, Room.of_terminal()):
         say(line.text.strip(), err=True)
 
 

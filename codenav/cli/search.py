@@ -81,14 +81,14 @@ def command(
         if hit.weight < 1:
             say(one_line(f"           {hit.why.partition('; ')[2]}"))
         if explain and hit.moved:
-            say(one_line(f"           {_told(hit.moved)}"))
+            say(one_line(f"           {_votes_text(hit.moved)}"))
     shown = f"{len(result)} of {result.total}" if len(result) < result.total else str(result.total)
     say(f"{shown} match{'' if shown == '1' else 'es'}", err=True)
     if explain and not any(hit.moved for hit in result):
         say("no hit was moved", err=True)
 
 
-def _told(moved: Moved) -> str:
+def _votes_text(moved: Moved) -> str:
     votes = [f"{vote.name} {vote.weight:+.2f}" + (f" ({vote.because})" if vote.because else "") for vote in moved.votes]
     if not moved.place:
         return f"brought in: {', '.join(votes)}"

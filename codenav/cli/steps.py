@@ -59,7 +59,7 @@ class Room(NamedTuple):
     def line(self, text: str, style: str = "") -> Line:
         """Return a line cut to the width."""
         text = neutral(text).expandtabs(4)
-        return Line(text if self.width is None else fitted(text, self.width), style)
+        return Line(text if self.width is None else cut_to(text, self.width), style)
 
     def block(self, text: str, style: str = "", *, lines: int | None = None) -> Iterator[Line]:
         """Yield an indented text, and how many lines of it are left out."""
@@ -73,29 +73,29 @@ class Room(NamedTuple):
             yield self.line(f"   … {len(rows) - most} more lines", "dim")
 
 
-def fitted(text: str, columns: int) -> str:
+def cut_to(text: str, columns: int) -> str:
     """Return the beginning of a line that fits into `columns`. Some characters take two columns."""
     from rich.cells import cell_len, set_cell_size
 
     return text if cell_len(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
 
 
-def begun(number: int, action: Action, room: Room) -> Iterator[Line]:
+def opening_lines(number: int, action: Action, room: Room) -> Iterator[Line]:
     """Yield the lines for an action that is about to run. A search is shown later, with its results."""
     if action.type == "ask":
         # If a person is there, the question is asked in full elsewhere.
         yield room.line(f"{number}. ask  {flattened(action.content, 1000)}", "bold")
     elif action.type not in QUIET or (room.is_all and action.type == "search"):
-        yield from under_way(number, action, room)
+        yield from action_lines(number, action, room)
 
 
-def under_way(number: int, action: Action, room: Room) -> Iterator[Line]:
+def action_lines(number: int, action: Action, room: Room) -> Iterator[Line]:
     """Yield the lines of any action, without its result."""
     yield room.line(_heading(number, action), "bold")
     yield from room.block(action.content, "cyan")
 
 
-def ended(step: Step, room: Room) -> Iterator[Line]:
+def result_lines(step: Step, room: Room) -> Iterator[Line]:
     """Yield the lines for the result of an action. The answer, and what the person said, are shown elsewhere."""
     kind, data = step.action.type, step.observation.to_data()
     if _not_approved(data):
@@ -119,7 +119,7 @@ def ended(step: Step, room: Room) -> Iterator[Line]:
         yield from room.block(step.observation.text)
 
 
-def failed(step: Step, room: Room) -> Iterator[Line]:
+def failure_lines(step: Step, room: Room) -> Iterator[Line]:
     """Yield a line for a step that failed, and one for what happened to its state."""
     data = step.observation.to_data()
     told = _result(data) if "error" in data else f"→ {step.observation.text}"
@@ -135,7 +135,7 @@ def _not_approved(data: Any) -> bool:
     return isinstance(data, Mapping) and data.get("rule") == "not_approved"
 
 
-def called(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:
+def call_lines(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:
     """Yield a line for each call to a tool. An unbounded room shows arguments and answers, too."""
     for call in calls:
         good = call.outcome in ("ok", "replayed", "dry-run")
@@ -149,7 +149,7 @@ def called(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[L
             yield room.line(told if good else f"{told}: {flattened(call.shown, 1000)}", "dim" if good else "yellow")
 
 
-def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
+def cut_off_lines(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
     """Yield what the model had written when its last request was cut off. A bounded room shows the last lines."""
     if cut_off is None:
         return
@@ -168,7 +168,7 @@ def unfinished(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
     yield room.line(f"   {last if len(last) <= most else '…' + last[-most:]}".rstrip())
 
 
-def spent(result: EpisodeResult) -> str:
+def cost_text(result: EpisodeResult) -> str:
     """Return `3 steps, 4,210 tokens in 3 requests, $0.0093, 12.4 s`, without what is not known."""
     usage = result.usage
     about = "about " if usage.estimated else ""
@@ -238,18 +238,18 @@ def _transcript_lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
     yield from _head_of(result, room)
     yield Line("")
     for step in result.steps:
-        yield from begun(step.number, step.action, room)
+        yield from opening_lines(step.number, step.action, room)
         if isinstance(step.observation, CodeObservation):
-            yield from called(step.observation.calls, room)
-        yield from ended(step, room)
+            yield from call_lines(step.observation.calls, room)
+        yield from result_lines(step, room)
         replayed = [one.call for one in result.calls if one.number == step.number and one.by == "replay"]
-        yield from called(replayed, room, by="replay")
+        yield from call_lines(replayed, room, by="replay")
     if result.under_way:
         number, action = result.under_way.number, result.under_way.action
-        yield from under_way(number, action, room)
-        yield from called([one.call for one in result.calls if one.number == number and one.by == "step"], room)
+        yield from action_lines(number, action, room)
+        yield from call_lines([one.call for one in result.calls if one.number == number and one.by == "step"], room)
         yield room.line(f"   → {result.status.value} during this {action.type}", "yellow")
-    yield from unfinished(result.unfinished, room)
+    yield from cut_off_lines(result.unfinished, room)
     if result.answer:
         yield Line("")
         yield Line(f"Answer   {neutral(result.answer)}")
@@ -273,7 +273,7 @@ def _head_of(result: EpisodeResult, room: Room) -> Iterator[Line]:
         yield room.line(f"Parent   {result.parent}, which this one goes on from")
     # Never cut, so that the path can be copied.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
-    yield room.line(f"Status   {result.status.value}, {spent(result)}")
+    yield room.line(f"Status   {result.status.value}, {cost_text(result)}")
     if result.reason:
         yield Line(neutral(f"Reason   {result.reason}"))
     for notice in result.notices:

@@ -1,4 +1,4 @@
-"""What the three benchmarks share: a checkout that is read, a code base that is written, and texts that describe it."""
+"""The common parts of benchmarks: a checkout that is read, a code base that is written, and texts that describe it."""
 
 from __future__ import annotations
 

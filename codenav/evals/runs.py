@@ -41,7 +41,7 @@ class Head:
     shard: str = ""
     """`2/8`, or "" for the whole."""
     place: Mapping[str, Any] = field(default_factory=dict)
-    """What belongs to the machine and changes no score: paths, the server's address, the store."""
+    """Facts of the machine that change no score: paths, the server's address, the store."""
     mixed: Sequence[str] = field(default_factory=list)
     """Differences of the runs, or starts, of which it was put together all the same (`--anyway`)."""
     own: bool = False

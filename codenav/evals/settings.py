@@ -28,7 +28,7 @@ STORE = keywords_of(StoreOptions)
 PLACE = ("base_url", "python", "prompts", *(name for name in STORE if name != "vectors"))
 """Keywords that change no score, or that name paths of this machine."""
 SAMPLING: Mapping[str, Any] = {"temperature": 0, "max_tokens": MAX_TOKENS, "seed": None}
-"""How answers are drawn: what `models.ChatModel` asks for, and the adapter of Inspect too. No seed is sent."""
+"""The sampling that `models.ChatModel` asks for, and the adapter of Inspect too. No seed is sent."""
 SECRET = ("elasticsearch_api_key", "elasticsearch_password")
 """Keywords that are never written down; a resumed run takes them from the environment."""
 

@@ -84,7 +84,7 @@ class Setting:
     read: Sequence[str] = ()
     """Variables that are read from the sandbox after the last step."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What belongs in the head of a run: commit of the checkout, level of the description, placeholders for tools."""
+    """More for the head of a run: commit of the checkout, level of the description, placeholders for tools."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Any
 
 MOST = 900
-"""Calls told by one process. A sandbox takes 1,000 a step, and the agent may make some too."""
+"""Most calls that one process reports. A sandbox takes 1,000 a step, and the agent may make some too."""
 LONGEST = 100_000
-"""Characters of an argument that is told; a call to the host carries 1 MiB."""
+"""Most characters of an argument; a call to the host carries 1 MiB."""
 
 _told = 0
 _inside = threading.local()
@@ -66,7 +66,7 @@ def traced(function: Callable[..., Any], name: str, bound: int = 1) -> Callable[
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """Calls inside are not the caller's, and are not told."""
+    """Report none of the calls inside: they are not the caller's."""
     before, _inside.call = getattr(_inside, "call", False), True
     try:
         yield

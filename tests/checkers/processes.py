@@ -30,7 +30,7 @@ def children(parent: int | None = None) -> dict[str, int]:
 
 
 def alive(pid: int) -> bool:
-    """Whether it runs: a zombie does not."""
+    """True if it runs: a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -52,7 +52,7 @@ def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 
 def asked(pid: int) -> bool:
-    """Whether a request lies unread in the pipe to a process."""
+    """True if a request lies unread in the pipe to a process."""
     pipe = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK)
     try:
         size: int = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0]

@@ -1,4 +1,4 @@
-"""What a step knows of the steps before it."""
+"""The knowledge that a step has of the steps before it."""
 
 from __future__ import annotations
 

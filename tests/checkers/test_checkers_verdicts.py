@@ -1,4 +1,4 @@
-"""What is reported of a step and what is not."""
+"""The findings of a step, and steps without any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell offers at Tab, asked for as the shell does."""
+"""The offers of a shell at Tab, asked for as the shell does."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ class Terminal:
         os.write(self._end, text.encode())
 
     def read(self, until: str) -> str:
-        """What it shows, up to some text."""
+        """Its output, up to some text."""
         found, deadline = "", time.monotonic() + 60
         while not found.endswith(until):
             assert time.monotonic() < deadline, found

@@ -84,7 +84,7 @@ def logged(folder: Path, outputs: Any, **more: Any) -> EvalLog:
 
 
 def told(log: EvalLog) -> dict[str, Any]:
-    """What the tests compare."""
+    """The facts that the tests compare."""
     return {
         "status": log.status,
         "task": log.eval.task,

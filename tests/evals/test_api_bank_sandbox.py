@@ -57,7 +57,7 @@ class Desk:
         self.told.append((arguments["name"], arguments["arguments"]))
 
     def says(self, code: str) -> str:
-        """What a step printed; it has to end well."""
+        """The output of a step, which has to end well."""
         done = self.box.run(code)
         assert done.outcome == "ok", done.error
         return done.stdout.strip()

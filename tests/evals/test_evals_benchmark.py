@@ -1,4 +1,4 @@
-"""What benchmarks share: checkouts, the code base on the disk, descriptions from files, and known names."""
+"""The common parts of benchmarks: checkouts, the code base on the disk, descriptions from files, and known names."""
 
 from __future__ import annotations
 

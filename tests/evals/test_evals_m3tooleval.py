@@ -39,7 +39,7 @@ def code(task: M3ToolEval, out: Path) -> Path:
 
 
 def run(folder: Path, script: str) -> Any:
-    """What a script that imports the code base prints as JSON, in a Python of its own."""
+    """The JSON that a script prints, which imports the code base in a Python of its own."""
     begin = f"import json, sys\nsys.path.insert(0, {str(folder)!r})\n"
     ended = subprocess.run([sys.executable, "-I", "-c", begin + script], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
