@@ -25,7 +25,7 @@ from codenav.agents.models import ChatModel
 from codenav.core.errors import CodeNavError, ContextOverflow
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion, Message
-from codenav.evals.registry import make
+from codenav.evals.benchmark import make
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 

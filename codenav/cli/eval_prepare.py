@@ -67,7 +67,7 @@ def command(
 
 
 def _list(as_json: bool) -> None:
-    from codenav.evals.registry import BENCHMARKS
+    from codenav.evals.benchmark import BENCHMARKS
 
     if as_json:
         rows = [{"name": name, "about": one.about, "checkout": one.checkout} for name, one in BENCHMARKS.items()]
@@ -79,7 +79,7 @@ def _list(as_json: bool) -> None:
 
 
 def _prepare(name: str, data: Path, factory: dict[str, Any], python: str | None, out: Path) -> None:
-    from codenav.evals.registry import make
+    from codenav.evals.benchmark import make
     from codenav.evals.task import Mode
 
     if out.exists() and not out.is_dir():
@@ -101,16 +101,13 @@ def _prepare(name: str, data: Path, factory: dict[str, Any], python: str | None,
 
 
 def _selfcheck(name: str, data: Path, factory: dict[str, Any], python: str | None, as_json: bool) -> int:
-    from codenav.evals.registry import make
+    from codenav.evals.benchmark import make
 
     task = make(name, data, factory, python=python)
     with tempfile.TemporaryDirectory(prefix="codenav-selfcheck-") as folder:
         checks = task.selfcheck(Path(folder), notice=display.notice)
     if as_json:
-        rows = [
-            {"name": one.name, "expected": one.expected, "found": one.found, "ok": one.ok, "detail": one.detail}
-            for one in checks
-        ]
+        rows = [one.to_dict() for one in checks]
         print_json({"task": name, "ok": all(one.ok for one in checks), "checks": rows})
     else:
         for one in checks:

@@ -211,7 +211,7 @@ def carry_out(
 ) -> Run:
     """Make the task of a benchmark, and run it with progress on stderr. `keywords` are those of `runner.run`."""
     from codenav.cli import display
-    from codenav.evals.registry import make
+    from codenav.evals.benchmark import make
     from codenav.evals.runner import run
     from codenav.evals.runs import RESUME, RunFolder
     from codenav.evals.settings import Origin

@@ -45,7 +45,7 @@ from codenav.core.messages import Completion, Message, Sampling
 from codenav.core.usage import Usage
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import World, attempt, check_samples, scores_of_nothing
-from codenav.evals.registry import make
+from codenav.evals.benchmark import make
 from codenav.evals.results import ERROR, Result
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import SAMPLING, Settings

@@ -10,8 +10,8 @@ from typing import Any
 from codenav.core.errors import UsageError
 from codenav.core.system.terminal_text import flattened
 from codenav.evals import paper
+from codenav.evals.benchmark import scorer_of
 from codenav.evals.recorded import COSTS, OUTCOMES, Figure, RunRecord, cell, figures_of
-from codenav.evals.registry import scorer_of
 from codenav.evals.results import ERROR
 from codenav.evals.task import Column, Task
 

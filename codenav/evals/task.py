@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from codenav.core.system.stored import Document
 from codenav.environments import MakeEnvironments, standard_environments
@@ -125,13 +125,13 @@ class Task(Protocol):
         """The columns of a table, from the scores of one epoch. What ended as `error` is not among them.
 
         It depends on nothing but the scores: reports call it on an object of the class that was made without a
-        checkout (`registry.scorers`).
+        checkout (`benchmark.scorer_of`).
         """
         ...
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Document):
     """One line of a self-check: a figure that is known, and the one that was found."""
 
     name: str
@@ -139,6 +139,8 @@ class Check:
     found: Any
     detail: str = ""
     """Lines on what was found: causes, ids."""
+
+    stored: ClassVar[Sequence[str]] = ("name", "expected", "found", "ok", "detail")
 
     @property
     def ok(self) -> bool:

@@ -24,8 +24,8 @@ from command_line import ROOT, codenav, without_evidence
 
 from codenav.agents.models.scripted import read_script
 from codenav.cli.main import cli
+from codenav.evals.benchmark import BENCHMARKS, task_class
 from codenav.evals.recorded import COSTS
-from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.retrieval.elastic.container import IMAGE
 
 Serve = Callable[[str], str]

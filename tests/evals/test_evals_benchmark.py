@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from codenav.core.errors import CodeNavError, NotFound, StorageFull, UsageError
-from codenav.evals.benchmark import UNKNOWN, checkout, write_files
-from codenav.evals.registry import make
+from codenav.evals.benchmark import UNKNOWN, checkout, make, write_files
 from codenav.evals.task import Mode
 
 DATA = Path(__file__).parents[1] / "data" / "evals"

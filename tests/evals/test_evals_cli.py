@@ -17,8 +17,8 @@ from made_runs import made_result, made_run
 
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
+from codenav.evals.benchmark import BENCHMARKS
 from codenav.evals.paper import GRIDS, folder_of, grid
-from codenav.evals.registry import BENCHMARKS
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
 TABLE_3 = ("eval", "run", "--table", "3", "--data", ".", "--out", "a")

@@ -15,8 +15,8 @@ from made_runs import made_result, made_run
 
 from codenav.core import schemas
 from codenav.core.errors import UsageError
+from codenav.evals.benchmark import BENCHMARKS, task_class
 from codenav.evals.paper import MODEL, ROWS, row_for
-from codenav.evals.registry import BENCHMARKS, task_class
 from codenav.evals.report import report
 from codenav.evals.report_text import report_text
 from codenav.evals.task import Column
