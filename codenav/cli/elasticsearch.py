@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codenav.cli.options import Seconds, print_json, say
+from codenav.cli.options import Duration, print_json, say
 
 if TYPE_CHECKING:
     from codenav.retrieval.elastic.container import Container
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--image", metavar="IMAGE", help="up: Docker image.  [default: the vendor's, version 8.19.8]")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="up: port on 127.0.0.1.  [default: 9200]")
 @click.option("--memory", metavar="SIZE", help="up: memory of the server; half of it is the heap.  [default: 1g]")
-@click.option("--wait", type=Seconds(min=1), help="up: time to wait for the first answer.  [default: 180]")
+@click.option("--wait", type=Duration(least=1, most=86_400), help="up: time for the first answer.  [default: 180s]")
 @click.option("--show-password", is_flag=True, help="up: also print the password of the user elastic.")
 @click.option("--delete-data", is_flag=True, help="down: also delete all its indexes.")
 @click.option("--json", "as_json", is_flag=True, help="status: print one JSON document on stdout.")

@@ -161,22 +161,6 @@ agent_options = joined(
 """The options of commands that run an agent, but for its model."""
 
 
-class Seconds(click.FloatRange):
-    """A parameter type for seconds: a number, not `inf` or `nan`, of at most a day."""
-
-    name = "seconds"
-
-    def __init__(self, *, min: float, min_open: bool = False) -> None:
-        super().__init__(min=min, max=86_400, min_open=min_open)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert the value like click, and refuse `nan`, which would pass every comparison of the range."""
-        seconds = super().convert(value, param, ctx)
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
-        return seconds
-
-
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -185,9 +169,9 @@ class Duration(click.ParamType[float]):
 
     name = "duration"
 
-    def __init__(self, *, unit: bool = False) -> None:
-        """With `unit`, a value without a unit is refused."""
-        self._unit = unit
+    def __init__(self, *, unit: bool = False, least: float = 0, most: float = math.inf) -> None:
+        """With `unit`, a value without a unit is refused; `least` and `most` are seconds."""
+        self._unit, self._least, self._most = unit, least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Convert the value to seconds."""
@@ -196,7 +180,10 @@ class Duration(click.ParamType[float]):
         match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhdw]?)", str(value).strip().lower())
         if match is None or (self._unit and not match[2]):
             self.fail(f"{value!r} is no duration such as 30m, 1h or 30d.", param, ctx)
-        return float(match[1]) * _UNITS[match[2]]
+        seconds = float(match[1]) * _UNITS[match[2]]
+        if not self._least <= seconds <= self._most:
+            self.fail(f"{value!r} is not from {self._least:g} to {self._most:g} seconds.", param, ctx)
+        return seconds
 
 
 def print_json(document: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codenav.cli.options import Seconds, counted, json_option, one_line, print_json, say
+from codenav.cli.options import Duration, counted, json_option, one_line, print_json, say
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.execution import Outcome
 
@@ -36,7 +36,7 @@ _LISTED = 5
 @click.argument("name")
 @click.argument("script", required=False, metavar="[SCRIPT]")
 @click.option("-c", "--code", metavar="CODE", help="Code to run, instead of a SCRIPT.")
-@click.option("--timeout", type=Seconds(min=0, min_open=True), metavar="SECONDS", help="Time limit of this step.")
+@click.option("--timeout", type=Duration(least=0.001, most=86_400), metavar="SECONDS", help="Time limit of this step.")
 @click.option(
     "--displays",
     metavar="DIR",

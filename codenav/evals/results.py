@@ -60,26 +60,11 @@ class Result(Stored):
 
     @classmethod
     def from_line(cls, line: bytes) -> Result | None:
-        """The result of a line. None for a line that is torn, damaged or of another shape."""
+        """The result of a line. None for a line that is torn or damaged."""
         try:
-            result = cls.from_dict(json.loads(line))
+            return cls.from_dict(json.loads(line))
         except (ValueError, TypeError, AttributeError, RecursionError):
             return None
-        return result if result._is_sound() else None
-
-    def _is_sound(self) -> bool:
-        """True if each part has the type that a reader relies on."""
-        lists = (self.trajectory, self.calls)
-        texts = (self.id, self.status, self.request, self.group, self.answer, self.program, self.reason, self.episode)
-        numbers = (self.steps, self.seconds, self.prompt_tokens, self.completion_tokens)
-        return (
-            isinstance(self.epoch, int)
-            and all(isinstance(one, str) for one in texts)
-            and all(isinstance(one, dict) for one in (self.scores, self.values))
-            and all(isinstance(one, list | tuple) and all(isinstance(item, dict) for item in one) for one in lists)
-            and all(isinstance(one, int | float) for one in numbers)
-            and isinstance(self.dollars, int | float | None)
-        )
 
 
 def plain(value: Any, depth: int = 0) -> Any:

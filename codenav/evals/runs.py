@@ -265,14 +265,9 @@ def _outcome(result: Result) -> tuple[Any, ...]:
 def _mend(file: int) -> None:
     """End the file with a whole line. What follows the last line end is kept if it is a whole result."""
     size = os.fstat(file).st_size
-    if not size or os.pread(file, 1, size - 1) == b"\n":
+    torn = os.pread(file, size, 0).rpartition(b"\n")[2]
+    if not torn:
         return
-    begin, tail = size, b""
-    while begin and b"\n" not in tail:
-        step = min(begin, 1 << 16)
-        begin -= step
-        tail = os.pread(file, step, begin) + tail
-    torn = tail.rpartition(b"\n")[2]
     if Result.from_line(torn) is not None:
         os.write(file, b"\n")
     else:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +222,7 @@ def test_a_call_that_hangs_is_not_accepted(task: ApiBank, tmp_path: Path) -> Non
     path = data / "apis" / "open_at.py"
     path.write_text(path.read_text().replace("day.lower() not in", "hang(day) not in") + HANG)
     code = write_files(ApiBank(data, any_commit=True).files(), tmp_path / "code")
-    with Replays(code, backend="bubblewrap", seconds=3) as replays:
+    with closing(Replays(code, backend="bubblewrap", seconds=3)) as replays:
         gold = [{"name": "OpenAt", "arguments": {"day": "stop"}, "result": {"input": {}, "output": 1}}]
         assert "timeout" in replays.grade({}, gold, gold)["ours"][0]["cause"]
         # The next sample has a fresh sandbox.

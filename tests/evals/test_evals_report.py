@@ -165,11 +165,10 @@ def test_dollars_are_left_out_where_one_is_unknown(tmp_path: Path) -> None:
     assert "dollars" not in lines(text) and "$" not in text
 
 
-@pytest.mark.parametrize("line", [b'{"id": "b", "epo', b'{"id": "b", "epoch": 1, "status": "done", "trajectory": 7}\n'])
-def test_damaged_lines_are_told_and_left_out(tmp_path: Path, line: bytes) -> None:
+def test_damaged_lines_are_told_and_left_out(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", [made_result("a")], samples="a")
     with (run / "results.jsonl").open("ab") as file:
-        file.write(line)
+        file.write(b'{"id": "b", "epo')
     text = shown(run)
     assert "left out" in text and lines(text)["accuracy"][0] == "100.0 (20.7 to 100.0)"
 

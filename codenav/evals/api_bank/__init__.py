@@ -6,6 +6,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ class ApiBank(Benchmark):
         self._python, self._backend = python, sandbox
         self._prepared = prepared_python(Path(prepared)) if prepared else None
         self._all = dialogues(self.root)
-        self._graders: dict[tuple[str, str], Replays] = {}
+        self._own_grader: Replays | None = None
         self._opening = threading.Lock()
 
     @cached_property
@@ -164,7 +165,7 @@ class ApiBank(Benchmark):
         """Make the expected calls, with and without recorded answers, and score them."""
         samples = self.samples()
         notice(f"making {sum(len(sample.gold) for sample in samples)} expected calls four times")
-        with self._replays(write_files(self.files(), out / "code"), self._backend) as replays:
+        with closing(self._replays(write_files(self.files(), out / "code"), self._backend)) as replays:
             return checks(samples, replays, known=self.commit == self.known_commit)
 
     def description_text(self, mode: Mode, level: str) -> str:
@@ -184,17 +185,17 @@ class ApiBank(Benchmark):
         return "\n".join(["Guidelines:", *(f"- {one}" for one in _GUIDELINES)])
 
     def _grader(self, attempt: Attempt) -> Replays:
-        """The replays for an attempt, in a sandbox like its own."""
+        """The replays for the attempts of a run, in a sandbox like that of the first one."""
         info = attempt.result.sandbox
         backend, image = self._backend or str(info.get("backend") or ""), str(info.get("image") or "")
         with self._opening:
-            if (backend, image) not in self._graders:
+            if self._own_grader is None:
                 # Beside no run folder: what is graded there must not be found by an agent.
                 folder = tempfile.TemporaryDirectory(prefix="codenav-api-bank-")
                 code = write_files(self.files(), Path(folder.name) / "code")
-                made = self._graders[backend, image] = self._replays(code, backend, image)
-                weakref.finalize(self, _ended, made, folder)
-            return self._graders[backend, image]
+                self._own_grader = self._replays(code, backend, image)
+                weakref.finalize(self, _close, self._own_grader, folder)
+            return self._own_grader
 
     def _replays(self, code: Path, backend: str, image: str = "") -> Replays:
         return Replays(code, python=self._prepared or self._python, backend=backend, image=image)
@@ -205,6 +206,6 @@ def _accepted(expected: Sequence[str], verdicts: Sequence[Mapping[str, Any]]) ->
     return sum(bool(verdict["accepted"]) for name, verdict in pairs if name not in UNGRADABLE)
 
 
-def _ended(replays: Replays, folder: tempfile.TemporaryDirectory[str]) -> None:
+def _close(replays: Replays, folder: tempfile.TemporaryDirectory[str]) -> None:
     replays.close()
     folder.cleanup()

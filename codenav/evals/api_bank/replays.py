@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import Execution
@@ -81,12 +81,6 @@ class Replays:
         """End the sandbox. The next replay starts another."""
         with self._lock:
             self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _ran(self, code: str) -> Execution:
         try:
