@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.eval import checked_data, factory_options, head_options, run_keywords, run_options, task_options
-from codenav.cli.options import SectionedCommand, counted, print_json, say
+from codenav.cli.options import SectionedCommand, counted, duration_text, print_json, say
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.system.terminal_text import flattened
 from codenav.evals.results import ERROR, Result
@@ -272,7 +272,7 @@ class ProgressLine:
         self._last = now
         text = f"{progress.done} of {counted(progress.total, 'attempt')}, {self._correct} of {self._count} correct"
         text += f", {counted(progress.errors, 'error')}" if progress.errors else ""
-        text += "" if last else f", {span(progress.seconds_left)} left"
+        text += "" if last else f", {duration_text(progress.seconds_left)} left"
         if not self._terminal:
             say(text, err=True)
             return
@@ -285,14 +285,6 @@ class ProgressLine:
         if self._wide:
             self._wide = 0
             say("", err=True)
-
-
-def span(seconds: float) -> str:
-    """Return a time for a person: `40 s`, `12 min`, `2 h 5 min`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def document(run: Run, results: list[Result]) -> dict[str, Any]:

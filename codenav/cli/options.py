@@ -196,6 +196,16 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def duration_text(seconds: float) -> str:
+    """Return a time for a person: `40 s`, `12 min`, `2 h 5 min`, `3 d`."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes < 2880 else f"{minutes / 1440:.0f} d"
+
+
 def sized(size: int) -> str:
     """Return a size for a person: `12 KiB`, `3.4 MiB`, `1.2 GiB`."""
     if size < 1 << 20:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codenav.cli.lazy import LazyGroup
-from codenav.cli.options import counted, json_option, print_json, say
+from codenav.cli.options import counted, duration_text, json_option, print_json, say
 from codenav.core.errors import CodeNavError, Unavailable
-from codenav.core.execution import ExecutionError, ToolCall
+from codenav.core.execution import ToolCall
 
 if TYPE_CHECKING:
     from codenav.sandboxes.daemon.places import Record
@@ -71,9 +71,9 @@ def ps(name: str | None, tail: int | None, as_json: bool) -> None:
         where = row["image"] or f"Python {row['python_version']}" if row["python_version"] else ""
         state = row["state"]
         if state == "running":
-            state = f"running for {_seconds(row['running_seconds'])}"
+            state = f"running for {duration_text(row['running_seconds'])}"
         elif state == "idle":
-            state = f"idle for {_seconds(row['idle_seconds'])}"
+            state = f"idle for {duration_text(row['idle_seconds'])}"
         told = f"  {counted(row['steps'], 'step')}" if row["steps"] is not None else ""
         say(f"{row['name']:<12} {row['backend']:<10} {state:<20} {where}{told}")
     if not rows:
@@ -175,13 +175,6 @@ def row_of(record: Record) -> dict[str, Any]:
     return to_dict(record, state=state, **status)
 
 
-def _seconds(value: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if value >= 2 * length:
-            return f"{value / length:.0f} {unit}"
-    return f"{value:.0f} s"
-
-
 def _show_steps(name: str, tail: int | None, as_json: bool) -> None:
     from codenav.sandboxes.daemon import places, steps
 
@@ -197,23 +190,15 @@ def _show_steps(name: str, tail: int | None, as_json: bool) -> None:
 
 
 def _show(step: dict[str, Any]) -> None:
-    from codenav.cli.steps import Room, call_lines
+    from codenav.cli.steps import Line, Room, call_lines, run_lines
 
-    execution = step["execution"]
-    say(f"{step['number']}. {step['at']}  {execution['outcome']}, {execution['seconds']:.2f} s")
-    for line in step["code"].rstrip("\n").split("\n"):
-        say(f"    {line}")
+    room, execution = Room(), step["execution"]
     calls = [ToolCall.from_dict(item) for item in step.get("calls", ())]
-    for call in call_lines(calls, Room.of_terminal()):
-        say(f"  | {call.text.strip()}")
-    error = ExecutionError(**execution["error"]) if execution["error"] else None
-    told = [execution["stdout"], execution["stderr"], execution["late_output"]]
-    told.append(f"{error.type}: {error.message}" if error else "")
-    told.append(f"Note: {execution['notice']}" if execution["notice"] else "")
-    told += [f"[{item['mime']}, {item['bytes']} bytes]" for item in execution["displays"]]
-    for text in filter(None, told):
-        for line in text.rstrip("\n").split("\n"):
-            say(f"  | {line}")
+    pictures = [Line(f"   [{item['mime']}, {item['bytes']} bytes]") for item in execution["displays"]]
+    say(f"{step['number']}. {step['at']}")
+    code = [*room.block(step["code"]), Line("   ──")]
+    for line in (*code, *call_lines(calls, Room.of_terminal()), *run_lines(execution, room), *pictures):
+        say(line.text)
 
 
 def _prune(dry_run: bool, as_json: bool) -> int:

@@ -114,7 +114,7 @@ def result_lines(step: Step, room: Room) -> Iterator[Line]:
         if data.get("drafts") and step.action.content != data["drafts"][0]["code"]:
             yield room.line("   kept instead:", "dim")
             yield from room.block(step.action.content, "cyan")
-        yield from _ran(data, room)
+        yield from run_lines(data, room)
     elif kind not in ("code_summary", "ask", *QUIET):
         yield from room.block(step.observation.text)
 
@@ -204,7 +204,8 @@ def _whole_names(found: str, characters: int) -> str:
     return f"{kept}, …" if kept else shortened(found, characters)
 
 
-def _ran(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
+def run_lines(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
+    """Yield the output, outcome and notice of code that ran, from the JSON form of its result."""
     yield from room.block(data["stdout"] + data["stderr"] + data["late_output"])
     told = _result(data)
     if data["outcome"] == "ok":

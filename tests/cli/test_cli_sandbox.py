@@ -59,7 +59,7 @@ def test_a_day_with_a_sandbox(lab, tmp_path):
     logged = codenav("sandbox", "ps", lab, "--json").document
     jsonschema.validate(logged, schemas.load("sandbox-logs"))
     assert [step["number"] for step in logged] == [1, 2, 3]
-    assert codenav("sandbox", "ps", lab, "--tail", "2").out.splitlines()[1:3] == ["    x + 1", "  | 42"]
+    assert codenav("sandbox", "ps", lab, "--tail", "2").out.splitlines()[1:4] == ["   x + 1", "   ──", "   42"]
     assert codenav("sandbox", "cp", f"{lab}:out.txt", tmp_path).code == 0
     assert (tmp_path / "out.txt").read_text() == "seven"
     ran = codenav("sandbox", "stop", lab)
