@@ -6,16 +6,15 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from codenav.cli.options import (
     counted,
     json_option,
-    one_line,
     print_json,
     python_option,
     say,
@@ -23,7 +22,8 @@ from codenav.cli.options import (
     setting_option,
     sized,
 )
-from codenav.core.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured
+from codenav.core.errors import ELSEWHERE, CodeNavError, MissingExtra, ModelNotConfigured, UsageError
+from codenav.core.system.stored import Document
 
 if TYPE_CHECKING:
     from codenav.core.config import Config
@@ -41,7 +41,7 @@ TOOL_READERS = ("httpx2", "jsonschema", "jsonschema_rs", "mcp", "openapi_spec_va
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Document):
     """One line of the table. No request can run unless the `needed` ones are ok."""
 
     name: str
@@ -49,6 +49,8 @@ class Row:
     detail: str
     hint: str = ""
     needed: bool = False
+
+    stored: ClassVar[Sequence[str]] = ("name", "ok", "detail", "hint")
 
 
 @click.command("doctor")
@@ -100,9 +102,7 @@ def command(
       codenav doctor --store elasticsearch --set elasticsearch.url=http://localhost:9200
     """
     if sandbox:
-        from codenav.cli.sandbox_check import check_sandbox
-
-        return check_sandbox(sandbox, python, image or "", only, as_json)
+        return _check_sandbox(sandbox, python, image or "", only, as_json)
     if only or image:
         raise click.UsageError("--only and --image go with --sandbox.")
     if store:
@@ -118,8 +118,40 @@ def command(
             # A model on processors alone takes minutes for all of them.
             _print(row, LONGEST_NAME)
     if as_json:
-        print_json([{key: value for key, value in asdict(row).items() if key != "needed"} for row in rows])
+        print_json([row.to_dict() for row in rows])
     return 0 if all(row.ok for row in rows if row.needed) else 4
+
+
+def _check_sandbox(backend: str, python: str | None, image: str, only: str, as_json: bool) -> int:
+    """Check the contract of sandboxes, then try attacks; print the rows, and return the exit code."""
+    from codenav.core.config import load_config
+    from codenav.core.execution import SandboxSpec
+    from codenav.core.system.interpreter import find_interpreter
+    from codenav.sandboxes.conformance import run_checks
+
+    if backend == "auto":
+        raise UsageError("auto is no sandbox", hint="--sandbox docker, bubblewrap or process")
+    if backend != "docker" and image:
+        raise UsageError(f"{backend} has no images", hint="codenav doctor --sandbox docker --image NAME")
+    if backend == "process" and only:
+        raise UsageError("process contains nothing: no case runs on it", hint="codenav doctor --sandbox process")
+    runtime = load_config().sandbox.runtime if backend == "docker" else ""
+    spec = SandboxSpec(find_interpreter(python), image=image, runtime=runtime)
+    rows = run_checks(backend, spec, only=_cases(only))
+    return _promises((Row(row.name, row.ok, row.detail, row.hint) for row in rows), as_json)
+
+
+def _cases(only: str) -> list[str]:
+    """Return the ids of cases that an option selects, by id or by the letter of a section."""
+    from codenav.sandboxes.conformance import CASES
+
+    found: list[str] = []
+    for name in filter(None, (part.strip().upper() for part in only.split(","))):
+        ids = [id for id in CASES if id == name or id.rstrip("0123456789") == name]
+        if not ids:
+            raise UsageError(f"there is no case {name}", hint=f"{', '.join(CASES)}, or a section: F, N, P, R, S")
+        found += ids
+    return found
 
 
 def _check_store(name: str, as_json: bool) -> int:
@@ -127,15 +159,26 @@ def _check_store(name: str, as_json: bool) -> int:
     from codenav.core.config import load_config
     from codenav.retrieval.stores import check_store
 
-    rows = list(check_store(load_config().store_options(store=name)))
+    rows = check_store(load_config().store_options(store=name))
+    return _promises((Row(row.name, row.ok, row.detail, "" if row.ok else CHECK_HINT) for row in rows), as_json)
+
+
+def _promises(rows: Iterable[Row], as_json: bool) -> int:
+    """Print checks of promises as they end, and return the exit code."""
+    found = []
+    for row in rows:
+        found.append(row)
+        if not as_json:
+            say(f"{'ok  ' if row.ok else 'FAIL'}  {row.name}")
+            for prefix, text in (("", row.detail), ("→ ", row.hint)):
+                if text:
+                    say(f"      {prefix}{text}")
+    failed = sum(not row.ok for row in found)
     if as_json:
-        hints = ["" if row.ok else CHECK_HINT for row in rows]
-        print_json(
-            [{"name": r.name, "ok": r.ok, "detail": r.detail, "hint": h} for r, h in zip(rows, hints, strict=True)]
-        )
-    for row in () if as_json else rows:
-        say(f"{'ok  ' if row.ok else 'FAIL'}  {row.name}" + (f": {one_line(row.detail)}" if row.detail else ""))
-    return 0 if all(row.ok for row in rows) else 1
+        print_json([row.to_dict() for row in found])
+    else:
+        say(f"{len(found) - failed} of {len(found)} held")
+    return 1 if failed else 0
 
 
 def _print(row: Row, width: int) -> None:
@@ -150,7 +193,7 @@ def _rows(model: str | None, base_url: str | None, python: str | None) -> Iterat
     contained = _bubblewrap()
     docker = _docker(contained.ok)
     yield replace(contained, needed=not docker.ok)
-    yield _process()
+    yield Row("process", True, "no isolation: the code has your rights; only with --sandbox process")
     yield docker
     yield _checkers()
     yield _elasticsearch()
@@ -206,10 +249,6 @@ def _bubblewrap() -> Row:
 
     row = diagnose("bubblewrap")
     return Row("bubblewrap", row.ok, row.detail, row.hint)
-
-
-def _process() -> Row:
-    return Row("process", True, "no isolation: the code has your rights; only with --sandbox process")
 
 
 def _docker(others: bool) -> Row:

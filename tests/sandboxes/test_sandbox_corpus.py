@@ -223,7 +223,7 @@ def test_the_common_oracle_can_fail(python, sabotage, word, monkeypatch):
 def test_the_command_prints_rows_and_says_with_its_exit_code_whether_they_held():
     done = codenav("doctor", "--sandbox", "bubblewrap", "--only", "N4,n7")
     assert done.code == 0
-    assert "ok      N4: abstract sockets of the host are out of reach\n" in done.out
+    assert "ok    N4: abstract sockets of the host are out of reach\n" in done.out
     assert done.out.endswith("7 of 7 held\n")
 
 
