@@ -16,7 +16,7 @@ from codenav.cli.eval import checked_data, factory_options, head_options, run_ke
 from codenav.cli.options import SectionedCommand, counted, duration_text, print_json, say
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.system.terminal_text import flattened
-from codenav.evals.results import ERROR, Result
+from codenav.evals.results import ERROR
 
 if TYPE_CHECKING:
     from codenav.evals.runner import Progress, Run
@@ -87,7 +87,11 @@ def command(
         runs = _table(table, checked_data(data), models, out, options)
     else:
         runs = _benchmark(str(name), checked_data(data), models, out, options)
-    ends = [report_end(run, as_json=options["as_json"]) for run in runs]
+    ends = []
+    for run in runs:
+        if not options["as_json"]:
+            show_end(run)
+        ends.append(run.to_dict())
     if options["as_json"]:
         print_json(ends if table or len(ends) > 1 else ends[0])
     return 4 if any(end["missing"] for end in ends) else 0
@@ -244,13 +248,6 @@ def carry_out(
         line.rest()
 
 
-def report_end(run: Run, *, as_json: bool) -> dict[str, Any]:
-    """Print the end of a run for a person, unless it is wanted as JSON, and return its document."""
-    if not as_json:
-        show_end(run)
-    return document(run, run.results)
-
-
 class ProgressLine:
     """A line with the attempts that ended and the time left: rewritten on a terminal, else one every 10 seconds."""
 
@@ -287,29 +284,12 @@ class ProgressLine:
             say("", err=True)
 
 
-def document(run: Run, results: list[Result]) -> dict[str, Any]:
-    """Return the JSON document of a run's end."""
-    head = run.folder.head
-    return {
-        "run": str(run.folder.path),
-        "task": head.task,
-        "mode": head.mode,
-        "model": head.model,
-        "epochs": head.epochs,
-        "shard": head.shard,
-        "statuses": dict(sorted(Counter(one.status for one in results).items())),
-        "correct": sum(bool(one.scores.get("correct")) for one in results),
-        "missing": run.missing,
-        "table": [dict(row) for row in run.table],
-    }
-
-
 def show_end(run: Run) -> None:
     """Print how a run ended: statuses, the columns of each epoch, and what to do next."""
     results, head = run.results, run.folder.head
     for notice in run.folder.notices:
         say(f"Note: {notice}", err=True)
-    of = document(run, results)
+    of = run.to_dict()
     ends = ", ".join(f"{count} {status}" for status, count in of["statuses"].items()) or "none"
     say(f"{head.task}, {head.mode}, {head.model}: {counted(len(results), 'attempt')} ({ends}), {of['correct']} correct")
     for number, row in enumerate(run.table, start=1):

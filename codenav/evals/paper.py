@@ -114,7 +114,7 @@ def differences(run: RunRecord, row: PaperRow) -> Iterator[str]:
     if head.epochs != EPOCHS:
         yield f"{head.epochs} epoch{'s' * (head.epochs != 1)}; the paper's figures are means of {EPOCHS} runs"
     if len(head.samples) != SAMPLES[row.task]:
-        yield f"{len(head.samples)} samples; the paper had {SAMPLES[row.task]}"
+        yield f"{len(head.samples)} sample{'s' * (len(head.samples) != 1)}; the paper had {SAMPLES[row.task]}"
     elif row.task == "mnms":
         yield "another draw of 200 samples: the paper's ids are not published"
     if str(settings.get("description", "")).startswith("sha256:"):

@@ -6,6 +6,7 @@ import inspect
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
@@ -70,6 +71,18 @@ class Run:
     def table(self) -> list[Mapping[str, float]]:
         """`Task.aggregate` of each epoch, with errors as attempts that did nothing."""
         return [self.task.aggregate(scores) for scores in scores_by_epoch(self.results).values()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `codenav eval run --json`."""
+        head, results = self.folder.head, self.results
+        return {
+            "run": str(self.folder.path),
+            **{name: getattr(head, name) for name in ("task", "mode", "model", "epochs", "shard")},
+            "statuses": dict(sorted(Counter(one.status for one in results).items())),
+            "correct": sum(bool(one.scores.get("correct")) for one in results),
+            "missing": self.missing,
+            "table": [dict(row) for row in self.table],
+        }
 
 
 def run(

@@ -87,9 +87,7 @@ class Head:
         ]
         for name in ("settings", "facts"):
             mine, its = getattr(self, name), getattr(other, name)
-            # Older runs do not tell these.
-            keys = {*mine, *its} - ({"sampling", "description_characters"} - ({*mine} & {*its}))
-            found += [key for key in sorted(keys) if mine.get(key) != its.get(key)]
+            found += [key for key in sorted({*mine, *its}) if mine.get(key) != its.get(key)]
         return found
 
 

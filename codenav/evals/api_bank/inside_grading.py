@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 def grade(
     sample: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], gold: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The verdicts on each expected call: `{"accepted": bool, "equal": bool, "cause": text}`, twice.
+    """The verdicts on each expected call: `{"accepted": bool, "cause": text}`, twice.
 
     `ours` makes the calls one after another from the state in which the sample begins; `upstream` makes each alone,
     with databases as shipped and its arguments as text, which is upstream's recipe. A call with a `result` is made with
@@ -42,7 +42,7 @@ def _verdicts(
     taken: set[int] = set()
     found = []
     for expected in gold:
-        verdict = {"accepted": False, "equal": False, "cause": "not called"}
+        verdict = {"accepted": False, "cause": "not called"}
         for place, call in enumerate(calls):
             if place in taken or call["name"] != expected["name"]:
                 continue
@@ -57,8 +57,7 @@ def _verdicts(
 def _verdict(expected: Mapping[str, Any], response: Any) -> dict[str, Any]:
     result = expected["result"]
     if not isinstance(response, dict):
-        return {"accepted": False, "equal": False, "cause": f"the call failed: {response}"}
-    equal = all(response.get(key) == result.get(key) for key in ("output", "exception"))
+        return {"accepted": False, "cause": f"the call failed: {response}"}
     try:
         # The graders change what they are given.
         grader = _state().api(expected["name"])().check_api_call_correctness
@@ -67,7 +66,7 @@ def _verdict(expected: Mapping[str, Any], response: Any) -> dict[str, Any]:
         accepted, cause = False, f"the grader failed: {type(error).__name__}: {error}"
     if not accepted and not cause:
         cause = f"{response.get('exception') or response.get('output')!r:.300} instead of {result.get('output')!r:.300}"
-    return {"accepted": accepted, "equal": equal, "cause": cause}
+    return {"accepted": accepted, "cause": cause}
 
 
 def _alone(call: Mapping[str, Any], sample: Mapping[str, Any]) -> Any:

@@ -61,7 +61,7 @@ class Replays:
             if self._verdicts is None:
                 # State is rebuilt after a timeout or a kill, but a fresh sandbox is surer.
                 self._close()
-                lost = {"accepted": False, "equal": False, "cause": f"the replay ended with {found.outcome}"}
+                lost = {"accepted": False, "cause": f"the replay ended with {found.outcome}"}
                 return {"ours": [lost] * len(gold), "upstream": [lost] * len(gold)}
             return self._verdicts
 

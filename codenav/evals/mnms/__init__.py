@@ -68,7 +68,6 @@ class Mnms(Benchmark):
             path = data / path
         self.file = read_tasks(path, self.tool_names)
         self.drawn = draw(self.file.tasks, sample, seed)
-        self._tasks = {task.id: task for task in self.drawn.tasks}
         self._stub_tools, self._python = stub_tools, Path(python) if python else None
         self._size, self._seed = sample, seed
 
@@ -123,7 +122,10 @@ class Mnms(Benchmark):
         """Scores of the last code summary; without one, of an empty program, as in the paper."""
         summary = last_summary(attempt.result.steps)
         program = summary.code if summary else ""
-        return score(self._task(attempt.sample), program, self.tool_names, summed_up=summary is not None)
+        sample = attempt.sample
+        first, *others = ([Node(**node) for node in plan] for plan in sample.gold)
+        task = PlannedTask(sample.id, sample.request, first, others)
+        return score(task, program, self.tool_names, summed_up=summary is not None)
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """The columns from the scores of one epoch. It needs no checkout, so that reports need none."""
@@ -160,10 +162,3 @@ class Mnms(Benchmark):
         """Our guidelines; those on search are for agents that have it."""
         text = (TEXTS / "guidelines.md").read_text(encoding="utf-8")
         return text if mode is Mode.CODE_USE else text.partition(SEARCH)[0]
-
-    def _task(self, sample: Sample) -> PlannedTask:
-        known = self._tasks.get(sample.id)
-        if known is not None:
-            return known
-        plans = [[Node(**node) for node in plan] for plan in sample.gold]
-        return PlannedTask(sample.id, sample.request, plans[0], plans[1:])
