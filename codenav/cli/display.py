@@ -104,13 +104,13 @@ class RunDisplay:
     is shown: the record has the rest. In a pipe the lines of steps are kept until `end`.
     """
 
-    def __init__(self, *, verbose: bool = False, told: Callable[[], bool] = lambda: False) -> None:
-        """`verbose` leaves nothing out. `told` returns True if the model's text was already shown as it came."""
+    def __init__(self, *, verbose: bool = False, text_shown: Callable[[], bool] = lambda: False) -> None:
+        """`verbose` leaves nothing out. `text_shown` returns True if the model's text was already shown as it came."""
         from rich.console import Console
 
         self._room = steps.Room() if verbose else steps.Room.of_terminal()
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._told = told
+        self._text_shown = text_shown
         self._to_replay = False
         self._later: list[steps.Line] | None = None if verbose or self._console.is_terminal else []
         """Lines that are kept until the end; None shows them at once."""
@@ -131,7 +131,7 @@ class RunDisplay:
                     ]
                 )
             case ActionTaken():
-                if not self._told():
+                if not self._text_shown():
                     self._hold(list(steps.opening_lines(event.number, event.action, self._room)))
             case ToolCalled():
                 self._show(steps.call_lines([event.call], self._room, by="" if event.by == "step" else event.by))
@@ -139,7 +139,7 @@ class RunDisplay:
                 self._show_result(event.step)
                 self._replaying(event.step)
             case RunEnded():
-                self._told_failures()
+                self._show_failures()
 
     def end(self, most: int | None = None) -> None:
         """Show what was kept in a pipe: all of it, or with `most` that many of its last lines."""
@@ -158,7 +158,7 @@ class RunDisplay:
         attempt = step.action.type in ("code", "code_summary", "invalid")
         if self._room.is_all or step.observation.ok or not attempt:
             if attempt:
-                self._told_failures()
+                self._show_failures()
             self._show([*self._held, *steps.result_lines(step, self._room)])
         else:
             self._failures += 1
@@ -166,7 +166,7 @@ class RunDisplay:
                 self._show(steps.failure_lines(step, self._room))
         self._held = []
 
-    def _told_failures(self) -> None:
+    def _show_failures(self) -> None:
         """Report how many failed steps were not shown."""
         if self._failures > 1:
             more = counted(self._failures - 1, "more failed step")
@@ -201,25 +201,25 @@ def _where(sandbox: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def telling_few() -> Iterator[Callable[[str], None]]:
+def printing_few() -> Iterator[Callable[[str], None]]:
     """Yield a function that prints the first few of its sentences; the number of the others is printed in the end."""
-    told = 0
+    count = 0
 
     def tell(text: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= NAMED:
+        nonlocal count
+        count += 1
+        if count <= NAMED:
             with paused():
                 say(one_line(text), err=True)
 
     try:
         yield tell
     finally:
-        if told > NAMED:
-            say(f"… and {told - NAMED:,} more", err=True)
+        if count > NAMED:
+            say(f"… and {count - NAMED:,} more", err=True)
 
 
-def tell_unknown(names: Collection[str], where: str) -> None:
+def print_unknown(names: Collection[str], where: str) -> None:
     """Tell which names in traces stand for nothing there."""
     if names:
         named = ", ".join(one_line(name) for name in [*names][:NAMED])

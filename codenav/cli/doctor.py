@@ -323,9 +323,9 @@ def _servers() -> Row:
     found = list(neighbours())
     if not found:
         return Row("servers", True, f"none at the usual ports of {', '.join(PORTS.values())}")
-    told = [f"{one.program}'s port, {one.url}: {', '.join(one.models[:4]) or 'no model'}" for one in found]
+    texts = [f"{one.program}'s port, {one.url}: {', '.join(one.models[:4]) or 'no model'}" for one in found]
     first = next((one for one in found if one.models), None)
-    return Row("servers", True, "; ".join(told), f"--model {first.models[0]} --base-url {first.url}" if first else "")
+    return Row("servers", True, "; ".join(texts), f"--model {first.models[0]} --base-url {first.url}" if first else "")
 
 
 def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:

@@ -82,15 +82,15 @@ def learn(given: tuple[str, ...], source: str, forgetting: bool, as_json: bool, 
       codenav graph learn --on openapi:shop.json --from traces.jsonl
       codenav graph learn --on openapi:shop.json --from episodes
     """
-    from codenav.cli.display import opening, tell_unknown, telling_few
+    from codenav.cli.display import opening, print_unknown, printing_few
     from codenav.toolgraph.teaching import teach
 
-    with telling_few() as tell, opening([source], options) as keywords:
+    with printing_few() as tell, opening([source], options) as keywords:
         taught = teach(source, given, forgetting=forgetting, tell=tell, **keywords)
     if as_json:
         print_json(taught.to_dict())
         return
-    tell_unknown(taught.unknown, taught.source)
+    print_unknown(taught.unknown, taught.source)
     for line in _lines(taught):
         say(line)
 

@@ -78,7 +78,7 @@ class LiveLine:
                 self._write(heard.reasoning + heard.text, begins=heard.begins)
 
     @property
-    def told_the_text(self) -> bool:
+    def shows_the_text(self) -> bool:
         """True if the model's last text is already on the terminal, as printed by `verbose`."""
         return self._verbose and self._bytes > 0
 

@@ -109,14 +109,14 @@ def callers(name: str, sources: tuple[str, ...], limit: int, as_json: bool, **op
         say(block_line(caller.block, min(line for call in caller.calls for line in call.lines)))
         say("           " + ", ".join(f"{call.name} ({call.evidence.value})" for call in caller.calls)[:200])
     shown = f"{len(found)} of {found.total}" if len(found) < found.total else str(found.total)
-    told = f"{shown} caller{'' if shown == '1' else 's'}: {found.certain} certain, "
-    told += f"{found.possible} of a method that may be overridden, " if found.possible else ""
-    told += f"{found.by_name} by name only"
+    summary = f"{shown} caller{'' if shown == '1' else 's'}: {found.certain} certain, "
+    summary += f"{found.possible} of a method that may be overridden, " if found.possible else ""
+    summary += f"{found.by_name} by name only"
     if len(found.targets) > 1:
-        told += f"; the name stands for {len(found.targets)} definitions"
+        summary += f"; the name stands for {len(found.targets)} definitions"
     if found.others:
-        told += f"; {found.others} that call another one of that name left out"
-    say(told, err=True)
+        summary += f"; {found.others} that call another one of that name left out"
+    say(summary, err=True)
 
 
 @click.command("callees")

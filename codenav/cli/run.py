@@ -119,7 +119,7 @@ def show_run(running: Episode, options: dict[str, Any], live: LiveLine, *, head:
     from codenav.cli import display
 
     wanted = not (options["quiet"] or options["as_json"])
-    shown = display.RunDisplay(verbose=options["verbose"], told=lambda: live.told_the_text) if wanted else None
+    shown = display.RunDisplay(verbose=options["verbose"], text_shown=lambda: live.shows_the_text) if wanted else None
     try:
         # Closing the stream closes the record, even if showing an event was interrupted.
         with closing(running.stream()) as events:
@@ -200,8 +200,8 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
     # The result comes last, where the eye is.
     if result.answer:
         say(result.answer)
-    for told in filter(None, (result.agreement_told, result.verdict_told)):
-        say(told)
+    for verdict in filter(None, (result.agreement_told, result.verdict_told)):
+        say(verdict)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)
         if result.hint:

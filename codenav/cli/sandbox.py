@@ -74,8 +74,8 @@ def ps(name: str | None, tail: int | None, as_json: bool) -> None:
             state = f"running for {duration_text(row['running_seconds'])}"
         elif state == "idle":
             state = f"idle for {duration_text(row['idle_seconds'])}"
-        told = f"  {counted(row['steps'], 'step')}" if row["steps"] is not None else ""
-        say(f"{row['name']:<12} {row['backend']:<10} {state:<20} {where}{told}")
+        steps = f"  {counted(row['steps'], 'step')}" if row["steps"] is not None else ""
+        say(f"{row['name']:<12} {row['backend']:<10} {state:<20} {where}{steps}")
     if not rows:
         say("No sandbox. Try: codenav sandbox start", err=True)
 

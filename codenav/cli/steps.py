@@ -122,11 +122,11 @@ def result_lines(step: Step, room: Room) -> Iterator[Line]:
 def failure_lines(step: Step, room: Room) -> Iterator[Line]:
     """Yield a line for a step that failed, and one for what happened to its state."""
     data = step.observation.to_data()
-    told = _result(data) if "error" in data else f"→ {step.observation.text}"
+    text = _result(data) if "error" in data else f"→ {step.observation.text}"
     broken = "rule" in data and not _not_approved(data)
     if broken:
-        told = f"{step.number}. no valid action ({data['rule']}); the model wrote: {step.action.content}"
-    yield room.line(f"{'' if broken else '   '}{flattened(told, 1000)}", "red")
+        text = f"{step.number}. no valid action ({data['rule']}); the model wrote: {step.action.content}"
+    yield room.line(f"{'' if broken else '   '}{flattened(text, 1000)}", "red")
     if data.get("notice"):
         yield room.line(f"   {data['notice']}", "yellow")
 
@@ -140,13 +140,13 @@ def call_lines(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterat
     for call in calls:
         good = call.outcome in ("ok", "replayed", "dry-run")
         status = call.outcome if call.status is None else str(call.status)
-        told = f"   {by or 'call'} {call.tool} → {status}, {call.seconds:.2f} s"
+        text = f"   {by or 'call'} {call.tool} → {status}, {call.seconds:.2f} s"
         if room.is_all:
-            yield room.line(told, "dim" if good else "yellow")
+            yield room.line(text, "dim" if good else "yellow")
             yield from room.block(json.dumps(dict(call.arguments), ensure_ascii=False, default=str), "dim")
             yield from room.block(call.shown, "dim")
         else:
-            yield room.line(told if good else f"{told}: {flattened(call.shown, 1000)}", "dim" if good else "yellow")
+            yield room.line(text if good else f"{text}: {flattened(call.shown, 1000)}", "dim" if good else "yellow")
 
 
 def cut_off_lines(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
@@ -207,12 +207,12 @@ def _whole_names(found: str, characters: int) -> str:
 def run_lines(data: Mapping[str, Any], room: Room) -> Iterator[Line]:
     """Yield the output, outcome and notice of code that ran, from the JSON form of its result."""
     yield from room.block(data["stdout"] + data["stderr"] + data["late_output"])
-    told = _result(data)
+    text = _result(data)
     if data["outcome"] == "ok":
-        yield room.line(f"   {told}", "green")
+        yield room.line(f"   {text}", "green")
     else:
         yield from room.block(
-            "\n".join(textwrap.wrap(neutral(told), (room.width or 1000) - 3)), "red", lines=ERROR_LINES
+            "\n".join(textwrap.wrap(neutral(text), (room.width or 1000) - 3)), "red", lines=ERROR_LINES
         )
     if data["notice"]:
         yield room.line(f"   {data['notice']}", "yellow")

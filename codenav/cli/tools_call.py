@@ -126,10 +126,10 @@ def _tell(answer: Mapping[str, Any], call: Any, out: Path | None, as_json: bool)
     if "refused" in answer:
         raise _Refused(answer["refused"])
     if "error" in answer:
-        told = answer["error"]["message"]
+        message = answer["error"]["message"]
         if call.outcome == "failed" or call.status in (401, 403):
-            raise Unavailable(told, hint=_hint(call.status))
-        raise _Failed(told)
+            raise Unavailable(message, hint=_hint(call.status))
+        raise _Failed(message)
     if "file" in answer:
         if out is None and not as_json:
             name = answer["file"]["name"]

@@ -64,12 +64,12 @@ def command(
       codenav search --request 'Mugs in stock?' --on openapi:shop.json --embeddings ./retriever
     """
     from codenav.agents.models import open_model
-    from codenav.cli.display import notice, opening, tell_unknown, telling_few
+    from codenav.cli.display import notice, opening, print_unknown, printing_few
     from codenav.toolgraph.retrievers import train_retriever
 
     model = open_model(negatives, base_url=base_url or "", notice=notice) if negatives else None
     try:
-        with telling_few() as tell, opening(sources, options) as keywords:
+        with printing_few() as tell, opening(sources, options) as keywords:
             trained = train_retriever(
                 sources, learn_from, out, base=base, epochs=epochs, negatives=model, tell=tell,
                 done=partial(keywords["progress"].share, "Training"), **keywords,
@@ -80,7 +80,7 @@ def command(
     if as_json:
         print_json(trained.to_dict())
         return
-    tell_unknown(trained.unknown, ", ".join(trained.sources))
+    print_unknown(trained.unknown, ", ".join(trained.sources))
     learnt = f"trained on {counted(trained.requests, 'request')} for {counted(trained.callables, 'callable')}"
     learnt += f", with {counted(trained.lures, 'negative')} of {negatives}" if trained.lures else ""
     learnt += f", in {trained.seconds:.1f} s"

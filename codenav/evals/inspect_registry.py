@@ -247,8 +247,8 @@ class InspectModel:
             raise reached from error
         except Exception as error:
             self.ended_by = error
-            told = f"{type(error).__name__}: {error}"
-            raise ModelUnreachable(told, hint="the sample's error in Inspect's log says more") from error
+            message = f"{type(error).__name__}: {error}"
+            raise ModelUnreachable(message, hint="the sample's error in Inspect's log says more") from error
         if output.stop_reason == "model_length" and not output.completion.strip():
             raise ContextOverflow(f"the prompt does not fit into the context of {self.name}")
         return _completion(messages, output, time.monotonic() - began)

@@ -1,7 +1,7 @@
 """The tracing of calls in an adapted code base, in which this file lies beside the tools.
 
 It runs in the sandbox, with any Python from 3.8 on and the standard library alone. Each outermost call of a public
-function or method is told to the host, through the builtin `call_host` that a sandbox with a handler has. Without the
+function or method is reported to the host, through the builtin `call_host` that a sandbox with a handler has. Without the
 builtin, and whatever goes wrong with it, the tools work as they are.
 """
 
@@ -24,7 +24,7 @@ MOST = 900
 LONGEST = 100_000
 """Most characters of an argument; a call to the host carries 1 MiB."""
 
-_told = 0
+_reported = 0
 _inside = threading.local()
 
 
@@ -51,7 +51,7 @@ def _trace(module: ModuleType) -> None:
 def traced(function: Callable[..., Any], name: str, bound: int = 1) -> Callable[..., Any]:
     """The function, telling its outermost calls under a name, if it has one.
 
-    `bound` arguments at the front are not told: `self`.
+    `bound` arguments at the front are left out: `self`.
     """
 
     @functools.wraps(function)
@@ -93,11 +93,11 @@ def by_name(
 
 
 def _tell(name: str, arguments: dict[str, Any]) -> None:
-    global _told
+    global _reported
     call_host = getattr(builtins, "call_host", None)
-    if call_host is None or _told >= MOST:
+    if call_host is None or _reported >= MOST:
         return
-    _told += 1
+    _reported += 1
     with suppress(Exception):
         call_host("eval.called", name=name, arguments={key: _plain(value) for key, value in arguments.items()})
 

@@ -37,12 +37,12 @@ NO_NETWORK = "No network: this text was never recorded."
 def recording_key(api: str, arguments: Mapping[str, Any]) -> bytes:
     """The key of a recorded answer. Arguments that mean the same to the API have the same key."""
     if api == "Dictionary":
-        told = [str(arguments.get("keyword", "")).replace("_", " ").strip().lower()]
+        parts = [str(arguments.get("keyword", "")).replace("_", " ").strip().lower()]
     else:
         named = str(arguments.get("tgt_lang") or "en").strip().lower()
         code = next((code for code, name in LANGUAGES.items() if named in (code, name)), named)
-        told = [str(arguments.get("src", "")).strip(), code]
-    return hashlib.sha256(json.dumps([api, told]).encode()).digest()
+        parts = [str(arguments.get("src", "")).strip(), code]
+    return hashlib.sha256(json.dumps([api, parts]).encode()).digest()
 
 
 def seal(key: bytes, data: bytes) -> bytes:
