@@ -12,7 +12,7 @@ import click
 from codenav.cli.lazy import LazyGroup
 from codenav.cli.options import Decorator, agent_options, joined, json_option, place_options, quiet_option, section
 from codenav.core.config import given_values
-from codenav.core.errors import NotFound, UsageError
+from codenav.core.errors import UsageError
 
 COMMANDS: dict[str, str] = {
     "prepare": "eval_prepare",
@@ -124,21 +124,12 @@ def checked_data(data: Path | None) -> Path:
 
 
 def factory_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of the factory from a command's options; return those that were given, files made absolute.
-
-    Raises:
-        NotFound: a file that is named does not exist.
-    """
+    """Remove the options of the factory from a command's options; return those that were given, files made absolute."""
     given = {name: options.pop(name) for name in TASK_OPTIONS}
     given = {name: value for name, value in given.items() if value is not None and value is not False}
     for name, levels in NAMED_LEVELS.items():
         if name in given and given[name] not in levels:
-            path = Path(given[name]).expanduser().absolute()
-            if not path.is_file():
-                raise NotFound(
-                    f"--{name} {given[name]}: there is no such file", hint=f"a file, or one of {', '.join(levels)}"
-                )
-            given[name] = str(path)
+            given[name] = str(Path(given[name]).expanduser().absolute())
     if "tasks" in given and Path(given["tasks"]).expanduser().is_file():
         given["tasks"] = str(Path(given["tasks"]).expanduser().absolute())
     if "prepared" in given:

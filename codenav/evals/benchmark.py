@@ -133,9 +133,8 @@ def text_of(path: str, option: str) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
-        raise NotFound(
-            f"--{option} {path}: {error.strerror}", hint=f"--{option} takes one of the words in --help, or a file"
-        ) from None
+        hint = f"--{option} takes one of the words in --help, or a file"
+        raise NotFound(f"--{option} {path}: {error.strerror}", hint=hint) from None
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> Path:

@@ -1,8 +1,8 @@
 """The tracing of calls in an adapted code base, in which this file lies beside the tools.
 
 It runs in the sandbox, with any Python from 3.8 on and the standard library alone. Each outermost call of a public
-function or method is reported to the host, through the builtin `call_host` that a sandbox with a handler has. Without the
-builtin, and whatever goes wrong with it, the tools work as they are.
+function or method is reported to the host, through the builtin `call_host` that a sandbox with a handler has. Without
+the builtin, and whatever goes wrong with it, the tools work as they are.
 """
 
 from __future__ import annotations

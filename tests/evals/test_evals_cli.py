@@ -166,7 +166,7 @@ def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
         ([*GOOD, "--out", "a", "--shard", "3/2"], 2, "'3/2' is no shard"),
         ([*GOOD, "--out", "a", "--price", "1"], 2, "'1' is no price"),
         ([*GOOD, "--out", "a", "--stub-tools"], 2, "has no option --stub-tools"),
-        ([*GOOD, "--out", "a", "--description", "gone.md"], 2, "there is no such file"),
+        ([*GOOD, "--out", "a", "--description", "gone.md"], 2, "gone.md: No such file"),
         ([*GOOD, "--model", "x", "--out", "file"], 2, "cannot make the run"),
         (["eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", "file"], 2, "is not a folder"),
         (["eval", "run", "--resume", "--out", "gone"], 2, "there is no gone/head.json"),
