@@ -14,16 +14,17 @@ from retrieval_measures import GAIN, RECALL, Found, Rows, bar, difference
 from retrieval_rows import (
     BM25,
     FUSED,
+    LIMIT,
     STATIC,
     Rank,
     Ranking,
     Row,
-    answers,
     bm25,
     fused,
     index_of,
     kept_of,
     ordered,
+    ours,
     queries,
 )  # fmt: skip
 from retrieval_sets import Case, Split
@@ -31,12 +32,13 @@ from retrieval_votes import searched
 
 from codenav.core.config import home
 from codenav.core.errors import CodeNavError
-from codenav.core.protocols import Encoder
+from codenav.core.protocols import Encoder, Ranker
+from codenav.environments.ranking import Ranking as ProductRanking
 from codenav.retrieval.dense import training
 from codenav.retrieval.dense.block_vectors import text_of
 from codenav.retrieval.dense.examples import Examples
 from codenav.retrieval.dense.files import Retriever, read
-from codenav.retrieval.dense.stage import DenseIndex, dense_index
+from codenav.retrieval.dense.ranker import dense_ranker
 from codenav.retrieval.dense.training import Prepared
 from codenav.retrieval.dense.words import StaticEncoder, WordVectors
 from codenav.retrieval.encoders import open_encoder
@@ -94,29 +96,35 @@ def trained_on(split: Split) -> Retriever | None:
     return read(folder)
 
 
-def dense(split: Split, encoder: Encoder, retriever: Retriever | None = None) -> DenseIndex:
-    """The index of a set with a dense stage."""
-    found = dense_index([index_of(split)[0]], encoder, retriever=retriever)
-    assert isinstance(found, DenseIndex)
-    found.index = kept_of(split)
-    return found
+def ranked(split: Split, ranker: Ranker, cases: Sequence[Case]) -> list[Ranking]:
+    """codenav's search for a request with a ranker."""
+    index, places = index_of(split)
+    rankings = []
+    for query in queries(cases):
+        found = ProductRanking(ranker, request=query).ranked(kept_of(split).answering(query), index, shown=LIMIT)
+        rankings.append([places[hit.qualname] for hit in found.hits[:LIMIT]])
+    return rankings
 
 
 def trained(split: Split, cases: Sequence[Case]) -> list[Ranking]:
     """codenav's search with the retriever that was trained on the requests of the set."""
     retriever = trained_on(split)
-    return answers(split, dense(split, retriever.encoder, retriever) if retriever else kept_of(split), cases)
+    if retriever is None:
+        return ours(split, cases)
+    return ranked(split, dense_ranker([index_of(split)[0]], retriever.encoder, retriever=retriever), cases)
 
 
 def trained_and_taught(split: Split, cases: Sequence[Case]) -> list[Ranking]:
     """The search of the product with the retriever, and with the graph that the same requests taught."""
     retriever = trained_on(split)
-    return searched(split, cases, dense(split, retriever.encoder, retriever) if retriever else None)
+    if retriever is None:
+        return searched(split, cases)
+    return searched(split, cases, dense_ranker([index_of(split)[0]], retriever.encoder, retriever=retriever))
 
 
 def with_encoder(encoder: Encoder) -> Rank:
     """A row: codenav's search with an encoder that was not trained here."""
-    return lambda split, cases: answers(split, dense(split, encoder), cases)
+    return lambda split, cases: ranked(split, dense_ranker([index_of(split)[0]], encoder), cases)
 
 
 def by(encoder: Encoder, split: Split, cases: Sequence[Case]) -> list[Ranking]:
@@ -215,21 +223,21 @@ def bars(tables: Mapping[bool, Mapping[str, Mapping[str, Found]]]) -> list[str]:
 
 def _bars_of_training(sets: Mapping[str, Rows]) -> list[str]:
     told = []
-    for title, ours, names, recall, gain in (
+    for title, label, names, recall, gain in (
         ("trained on dev halves, seven sets", TRAINED, SEVEN, 80.0, 77.5),
         ("trained on dev halves, seven sets", BOTH, SEVEN, 80.0, 77.5),
         ("static vectors trained on dev halves, nine sets", TRAINED, NINE, 71.0, 73.0),
     ):
-        rows = [sets[name] for name in names if ours in sets.get(name, {})]
+        rows = [sets[name] for name in names if label in sets.get(name, {})]
         if len(rows) < len(names):
             continue
-        found = [_mean([row[ours] for row in rows], one) for one in (RECALL, GAIN)]
+        found = [_mean([row[label] for row in rows], one) for one in (RECALL, GAIN)]
         rivals = {one: [_mean([row[one] for row in rows], each) for each in (RECALL, GAIN)] for one in RIVALS
                   if all(one in row for row in rows)}  # fmt: skip
         best = [float(np.mean([max(row[one].mean(each) for one in rivals) for row in rows])) for each in (RECALL, GAIN)]
         each = ", ".join(f"{one} {values[0]:.1f} / {values[1]:.1f}" for one, values in rivals.items())
         told.append(
-            bar(found[0] >= recall and found[1] >= gain, title, f"{ours}, {RECALL} / {GAIN} {found[0]:.1f} /"
+            bar(found[0] >= recall and found[1] >= gain, title, f"{label}, {RECALL} / {GAIN} {found[0]:.1f} /"
             f" {found[1]:.1f}, to be {recall} / {gain}; rivals here: {each};"
             f" the best column of each set {best[0]:.1f} / {best[1]:.1f}")
         )  # fmt: skip

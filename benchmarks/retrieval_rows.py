@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ import numpy as np
 import Stemmer
 
 import codenav
-from codenav.core.blocks import BlockKind, Hit, SearchResult
+from codenav.core.blocks import Hit, SearchResult
 from codenav.core.config import home
 from codenav.core.protocols import Index
 from codenav.retrieval import requests
@@ -210,23 +210,18 @@ def index_of(split: Split) -> tuple[SourceIndex, Mapping[str, int]]:
 
 
 class Kept:
-    """An index that keeps what it found for requests, since many rows and folds ask for the same: a `RequestIndex`."""
+    """What an index found for requests, kept since many rows and folds ask for the same."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self._found: dict[str, SearchResult] = {}
-        self.search, self.get, self.blocks = index.search, index.get, index.blocks
-        self.stats, self.close = index.stats, index.close
 
-    def answering(
-        self, request: str, *, kinds: Collection[BlockKind] | None = None, limit: int = LIMIT
-    ) -> SearchResult:
+    def answering(self, request: str) -> SearchResult:
         """The best hits for a request, each a new object: whoever asks may change its score."""
-        assert kinds is None
         if request not in self._found:
             self._found[request] = requests.search(self._index, request, limit=LIMIT)
         found = self._found[request]
-        return replace(found, hits=[_again(hit) for hit in found.hits[:limit]])
+        return replace(found, hits=[_again(hit) for hit in found.hits])
 
 
 def _again(hit: Hit) -> Hit:
@@ -243,16 +238,11 @@ def kept_of(split: Split) -> Kept:
     return _kept[name]
 
 
-def answers(split: Split, index: Index, cases: Sequence[Case]) -> list[Ranking]:
-    """What an index of a set finds for requests."""
-    _, places = index_of(split)
-    each = (requests.search(index, query, limit=LIMIT) for query in queries(cases))
-    return [[places[hit.qualname] for hit in found] for found in each]
-
-
 def ours(split: Split, cases: Sequence[Case]) -> list[Ranking]:
     """codenav's search for a request, in a real index: its words and its parts."""
-    return answers(split, kept_of(split), cases)
+    _, places = index_of(split)
+    each = (kept_of(split).answering(query) for query in queries(cases))
+    return [[places[hit.qualname] for hit in found] for found in each]
 
 
 def whole(split: Split, cases: Sequence[Case]) -> list[Ranking]:

@@ -20,10 +20,9 @@ from retrieval_rows import LIMIT, Ranking, Row
 from retrieval_sets import Case, Request, Split
 
 from codenav.core.blocks import BlockKind, Hit
-from codenav.core.protocols import Index
+from codenav.core.protocols import Ranker
 from codenav.core.traces import Trace, TracedCall
 from codenav.environments.ranking import Ranking as ProductRanking
-from codenav.retrieval import requests
 from codenav.retrieval.stems import stems
 from codenav.toolgraph import gate as gates
 from codenav.toolgraph.beside import usual_ranker
@@ -154,23 +153,23 @@ def following(weights: Shipped = SHIPPED, *, gated: bool = True, even: bool = Fa
     return rank
 
 
-def searched(split: Split, cases: Sequence[Case], searched: Index | None = None) -> list[Ranking]:
+def searched(split: Split, cases: Sequence[Case], before: Ranker | None = None) -> list[Ranking]:
     """A row: the search of the product for each request, after the calls so far, with what episodes bring.
 
-    `searched`: what is searched in place of the set's index.
+    `before`: a ranker that orders the hits first.
     """
     index, places = retrieval_rows.index_of(split)
-    searched = searched or retrieval_rows.kept_of(split)
     names = {block.id: split.tools[places[block.qualname]].id for block in index.blocks() if block.qualname in places}
     graph = taught(split, "graph", teach)
     assert isinstance(graph, ToolGraph)
     traces = {key_of(one): one for one in map(trace, split.train)}
     used = usual_ranker(Learnt(graph, traces, gate(split, SHIPPED)), names)
+    rankers = [*([before] if before else []), used]
     rankings = []
     for case in cases:
         asked = case.request.query
-        found = requests.search(searched, asked, limit=LIMIT)
-        ranking = ProductRanking(used, asked, lambda case=case: case.calls)
+        found = retrieval_rows.kept_of(split).answering(asked)
+        ranking = ProductRanking(*rankers, request=asked, called=lambda case=case: case.calls)
         rankings.append([split.rows[names[hit.id]] for hit in ranking.ranked(found, index, shown=SHOWN)])
     return rankings
 

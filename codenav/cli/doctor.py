@@ -351,7 +351,7 @@ def _abilities(named: str | None, base_url: str | None) -> Iterator[Row]:
 
 
 def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
-    """Check a service of searches by two texts."""
+    """Check a service of searches."""
     from codenav.core.system.terminal_text import shown_url
     from codenav.session.services import Services
 
@@ -360,11 +360,9 @@ def _scoring(name: str, *, embeddings: str = "", rerank_url: str = "") -> Row:
         embeddings=embeddings,
         rerank_url=rerank_url,
         rewrite_model="",
-        rerank_trigger=0,
-        rerank_failure="abort",
     )
     with Services(settings) as services:
-        services.selector.choose("order two mugs", [("order", "order a mug"), ("delete", "delete a user")])
+        services.check()
     place = embeddings or rerank_url
     return Row(name, True, f"{shown_url(place) if '://' in place else place} answers")
 

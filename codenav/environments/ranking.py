@@ -1,35 +1,40 @@
-"""The order of hits by a ranker, with what it brings, kept apart from what may go wrong with it."""
+"""The order of hits by rankers, with what they bring: the one place that joins them, and where they may fail."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from codenav.core.blocks import BlockKind, CodeBlock, Hit, Moved, SearchResult
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, Moved, SearchResult, Vote
 from codenav.core.errors import Cancelled, CodeNavError, RankingFailed
 from codenav.core.protocols import Bringing, Index, Ranker
 
 MATCHES = 100
 """Matches that are ordered again (CodeNav paper, section 3.4: M = 100)."""
 BROUGHT = "episodes"
-"""The `why` of a hit that no word found."""
+"""The `why` of a hit that no word found, unless its ranker has another one."""
 
 
-@dataclass(frozen=True)
 class Ranking:
-    """A ranker with what it goes by besides the query."""
+    """Rankers in a row, with what they go by besides the query. Each orders what the one before left."""
 
-    ranker: Ranker
-    request: str = ""
-    """The request that the search is for; empty if there is none."""
-    called: Callable[[], Sequence[str]] = tuple
-    """The names of the callables that the episode has called so far, as by `traces.callable_name`, in order."""
-    tell: Callable[[str], None] = lambda text: None
-    """Gets what went wrong."""
-    reads: bool = False
-    """True if the ranker reads the texts of hits, as a service does: then it gets only hits that have one."""
+    def __init__(
+        self,
+        *rankers: Ranker,
+        request: str = "",
+        called: Callable[[], Sequence[str]] = tuple,
+        tell: Callable[[str], None] = lambda text: None,
+        rewrite: Callable[[str], str] = str,
+    ) -> None:
+        """`request`: the one that the search is for; empty if there is none. `rewrite` writes it anew for rankers.
+
+        `called`: the names of the callables that the episode has called so far, as by `traces.callable_name`, in order.
+        `tell` gets what went wrong.
+        """
+        self.rankers, self.request, self.called = rankers, request, called
+        self._tell, self._rewrite = tell, rewrite
 
     def ranked(
         self,
@@ -40,7 +45,7 @@ class Ranking:
         seen: Collection[str] = (),
         kinds: Collection[BlockKind] | None = None,
     ) -> SearchResult:
-        """The matches in the ranker's order, with those that it brings; as they came if it fails.
+        """The matches in the rankers' order, with those that they bring. One that fails is left out.
 
         Args:
             index: what was searched; only its blocks are brought.
@@ -49,74 +54,90 @@ class Ranking:
             kinds: the kinds that are wanted, as in the search.
 
         Raises:
-            RankingFailed: it failed, and that is to end the work.
+            RankingFailed: a ranker failed, and that is to end the work.
             Cancelled: the work was cancelled meanwhile.
         """
-        before = [(hit, hit.moved) for hit in found.hits]
-        try:
-            brought = self._brought(found, index, seen, kinds)
-            ordered = self._ordered(found.query, before, brought)
-            if not all(map(_is_there, _among(brought, ordered[:shown]))):
-                brought = [hit for hit in brought if _is_there(hit)]
-                ordered = self._ordered(found.query, before, brought)
-        except (Cancelled, RankingFailed):
-            raise
-        except Exception as error:
-            self.tell(f"the search is not ranked: {error}")
-            for hit, moved in before:
-                hit.moved = moved
-            return found
-        return replace(found, hits=ordered, total=found.total + len(brought))
 
-    def _brought(
-        self, found: SearchResult, index: Index, seen: Collection[str], kinds: Collection[BlockKind] | None
-    ) -> list[Hit]:
-        if not isinstance(self.ranker, Bringing):
-            return []
-        known = {*seen, *(hit.id for hit in found.hits)}
-        brought = []
-        for id, votes in self.ranker.brings(self.request, found.query, self.called(), known).items():
-            hit = Hit(id, score=0.0, why=BROUGHT, load=partial(_block, index, id, kinds))
-            hit.moved = Moved(0, tuple(votes))
-            brought.append(hit)
-        return [hit for hit in brought if _is_there(hit)] if self.reads else brought
+        def load(id: str) -> CodeBlock:
+            block = index.get(id)
+            if block is None or (kinds is not None and block.kind not in kinds):
+                raise CodeNavError(f"block {id} is not in the index, or not wanted", hint="search again")
+            return block
 
-    def _ordered(self, query: str, before: Sequence[tuple[Hit, Moved | None]], brought: Sequence[Hit]) -> Sequence[Hit]:
-        hits = [*(hit for hit, _ in before), *brought]
-        moves = [*(moved for _, moved in before), *(hit.moved for hit in brought)]
-        for hit in hits:
-            hit.moved = None
-        ordered = list(self.ranker.rank(self.request, query, self.called(), hits)) if len(hits) > 1 else hits
-        if Counter(hit.id for hit in ordered) != Counter(hit.id for hit in hits):
-            raise ValueError("other hits came back than were ranked")
-        for hit, moved in zip(hits, moves, strict=True):
-            hit.moved = _joined(moved, hit.moved)
-        return ordered
+        scores, faults = [hit.score for hit in found.hits], dict[str, None]()
+        ordered, total = self._ordered(found, load, seen, faults, checked=False)
+        known = {hit.id for hit in found.hits}
+        if not all(is_there(hit) for hit in ordered[:shown] if hit.id not in known):
+            for hit, score in zip(found.hits, scores, strict=True):
+                hit.score = score
+            ordered, total = self._ordered(found, load, seen, faults, checked=True)
+        for fault in faults:
+            self._tell(f"the search is not ranked: {fault}")
+        return replace(found, hits=ordered, total=total)
+
+    def _ordered(
+        self,
+        found: SearchResult,
+        load: Callable[[str], CodeBlock],
+        seen: Collection[str],
+        faults: dict[str, None],
+        *,
+        checked: bool,
+    ) -> tuple[list[Hit], int]:
+        """The hits in order, and how many there are with what was brought; `checked`: only blocks that can be had.
+
+        What goes wrong with a ranker is added to `faults`.
+        """
+        request, total = self._rewrite(self.request), found.total
+        hits, votes = list(found.hits), dict[str, dict[str, Vote]]()
+        for ranker in self.rankers:
+            hits = hits[: max(MATCHES, len(found.hits))]
+            scores = [hit.score for hit in hits]
+            try:
+                called, brought = self.called(), list[Hit]()
+                if isinstance(ranker, Bringing):
+                    known = {*seen, *(hit.id for hit in hits)}
+                    for id, each in ranker.brings(request, found.query, called, known).items():
+                        why = getattr(ranker, "why", BROUGHT)
+                        brought.append(Hit(id, score=0.0, why=why, load=partial(load, id)))
+                        votes[id] = {vote.name: vote for vote in each}
+                brought = [hit for hit in brought if not checked or is_there(hit)]
+                ordered = _by(ranker, request, found.query, called, [*hits, *brought])
+            except (Cancelled, RankingFailed):
+                raise
+            except Exception as error:
+                faults[str(error)] = None
+                for hit, score in zip(hits, scores, strict=True):
+                    hit.score = score
+                continue
+            hits, total = ordered, total + len(brought)
+            for hit in hits:
+                new = {vote.name: vote for vote in (hit.moved.votes if hit.moved else ())}
+                # Those of the last ranker first, each name once.
+                votes[hit.id] = {**new, **votes.get(hit.id, {}), **new}
+        places = {hit.id: place for place, hit in enumerate(found.hits, 1)}
+        for now, hit in enumerate(hits, 1):
+            place = places.get(hit.id, 0)
+            hit.moved = None if place == now else Moved(place, tuple(votes.get(hit.id, {}).values()))
+        return hits, total
 
 
-def _joined(earlier: Moved | None, later: Moved | None) -> Moved | None:
-    """Both changes of a place as one: from where the first began. What was brought has its votes once."""
-    if earlier is None or later is None:
-        return earlier or later
-    told = {vote.name for vote in later.votes}
-    votes = [*later.votes, *(vote for vote in earlier.votes if vote.name not in told)]
-    return Moved(earlier.place, tuple(sorted(votes, key=lambda vote: -abs(vote.weight))))
+def _by(ranker: Ranker, request: str, query: str, called: Sequence[str], hits: Sequence[Hit]) -> list[Hit]:
+    """The hits as a ranker orders them.
+
+    Raises:
+        ValueError: it returned others.
+    """
+    for hit in hits:
+        hit.moved = None
+    ordered = list(ranker.rank(request, query, called, hits)) if len(hits) > 1 else list(hits)
+    if Counter(hit.id for hit in ordered) != Counter(hit.id for hit in hits):
+        raise ValueError("other hits came back than were ranked")
+    return ordered
 
 
-def _among(brought: Sequence[Hit], shown: Sequence[Hit]) -> list[Hit]:
-    ids = {hit.id for hit in brought}
-    return [hit for hit in shown if hit.id in ids]
-
-
-def _block(index: Index, id: str, kinds: Collection[BlockKind] | None) -> CodeBlock:
-    block = index.get(id)
-    if block is None or (kinds is not None and block.kind not in kinds):
-        raise CodeNavError(f"block {id} is not in the index, or not wanted", hint="search again")
-    return block
-
-
-def _is_there(hit: Hit) -> bool:
-    """True if its block can be had. It is loaded, and kept."""
+def is_there(hit: Hit) -> bool:
+    """True if the block of a hit can be had. It is loaded, and kept."""
     try:
         return bool(hit.block)
     except CodeNavError:

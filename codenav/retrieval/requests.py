@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from codenav.core.blocks import BlockKind, Hit, SearchResult
 from codenav.core.protocols import Index
-from codenav.retrieval import analysis, descriptions
+from codenav.retrieval import analysis, descriptions, planning
 from codenav.retrieval.query.repairs import normal
 
 MOST_WORDS = 1_000
@@ -38,15 +37,6 @@ _SEAMS = re.compile(r"(?<=[.!?;:,])\s+|\n+|[—–。！？；，、]")
 """The ends of sentences, and what commas, dashes and lines divide."""
 
 
-@runtime_checkable
-class RequestIndex(Index, Protocol):
-    """An index that has more to go by in a request than its words."""
-
-    def answering(self, request: str, *, kinds: Collection[BlockKind] | None = None, limit: int = 100) -> SearchResult:
-        """As `search` below, which asks this."""
-        ...
-
-
 def as_words(request: str) -> str:
     """The query for the words of a request: quotes, colons, operators and names of fields mean nothing in it.
 
@@ -56,6 +46,14 @@ def as_words(request: str) -> str:
     found = (word for run in analysis.words(normal(request)) for word in _KNOWN.findall(run))
     text = " ".join(_word(word) for word in found if word.lower() not in _JOINING)
     return " ".join(text[:MOST_CHARACTERS].split()[:MOST_WORDS])
+
+
+def describes(request: str, query: str) -> bool:
+    """True if a query is the words of the request, or plain words that describe something: more may answer these."""
+    if query == as_words(request):
+        return bool(query)
+    asked = planning.understand(query)
+    return asked.read.plain and asked.described
 
 
 def _word(word: str) -> str:
@@ -87,8 +85,6 @@ def search(index: Index, request: str, *, kinds: Collection[BlockKind] | None = 
     Raises:
         IndexUnavailable: the index cannot be read.
     """
-    if isinstance(index, RequestIndex):
-        return index.answering(request, kinds=kinds, limit=limit)
     found = index.search(as_words(request), kinds=kinds, limit=limit)
     pieces = parts(request) if found.hits and limit > 0 else []
     if not pieces:

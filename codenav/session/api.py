@@ -177,15 +177,17 @@ def search(
 
         ranking = Graphs(indexes, tell=tell).ranking(request)
     if services is not None:
+        services.search_in(indexes, wanted)
         ranking = services.ranking(ranking, request)
-    whole = services.index(indexes) if services is not None else as_index(indexes)
+    whole = as_index(indexes)
     matches = partial(whole.search, asked) if asked else partial(search_request, whole, request)
     if ranking is None:
         result = matches(kinds=wanted, limit=limit)
     else:
         found = matches(kinds=wanted, limit=max(limit, MATCHES))
         first = ranking.ranked(replace(found, hits=found.hits[:MATCHES]), whole, shown=limit, kinds=wanted)
-        result = replace(first, hits=[*first.hits, *found.hits[MATCHES:]][:limit])
+        ids = {hit.id for hit in first.hits}
+        result = replace(first, hits=[*first.hits, *(hit for hit in found.hits if hit.id not in ids)][:limit])
     return replace(result, advice=advice(whole, result)) if asked else result
 
 

@@ -36,8 +36,10 @@ class Searches(Closing):
         """Raises as `Services`. Without `selection.rerank` hits keep the index's order, and episodes teach nothing."""
         self._indexes = indexes
         self._graphs = Graphs(indexes, tell=tell) if selection.rerank else None
-        self._services = Services(selection if selection.rerank else ToolSelection(), base_url=base_url, tell=tell)
-        self.index: Index = self._services.index(indexes)
+        chosen = selection if selection.rerank else ToolSelection()
+        self._services = Services(chosen, base_url=base_url, tell=tell)
+        self._services.search_in(indexes)
+        self.index: Index = as_index(indexes)
         """The index that is searched."""
 
     def limit(self, tools: Sequence[str], tell: Callable[[str], None]) -> None:

@@ -1,33 +1,34 @@
-"""The services of a `ToolSelection` at work: the encoder, the choice among tools, and the order of hits."""
+"""The services of a `ToolSelection` at work, each as a ranker, and the order of hits by all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codenav.agents.models import open_model
+from codenav.core.blocks import BlockKind
 from codenav.core.messages import Message
-from codenav.core.protocols import Encoder, Index, Ranker
+from codenav.core.protocols import Encoder, Ranker
 from codenav.core.system.closing import Closing
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments.ranking import Ranking
 from codenav.retrieval.encoders import open_encoder
-from codenav.retrieval.selection.choosing import EncoderScorer, Rewriter, Scorer, ToolSelector, prompt_of
-from codenav.retrieval.selection.rankers import Chain, RerankRanker, Rewritten
-from codenav.retrieval.selection.rerank import RerankServer
-from codenav.retrieval.source_index import SourceIndex, as_index
+from codenav.retrieval.selection.rerank_server import RerankServer
+from codenav.retrieval.selection.reranking import RerankRanker
+from codenav.retrieval.selection.rewriting import Rewriter
+from codenav.retrieval.source_index import SourceIndex
 from codenav.session.episode import Episode
 
 if TYPE_CHECKING:
-    from codenav.retrieval.dense.files import Retriever
-    from codenav.retrieval.dense.fitting import Weights
+    from codenav.retrieval.dense.ranker import DenseRanker
 
 
 class Services(Closing):
-    """The encoder, services and model that a `ToolSelection` names, opened. Nothing is sent before it is needed."""
+    """The rankers that a `ToolSelection` names, opened. Nothing is sent before it is needed."""
 
     def __init__(
         self, settings: ToolSelection, *, base_url: str = "", tell: Callable[[str], None] | None = None
@@ -44,12 +45,12 @@ class Services(Closing):
         self._settings, self._tell_all = settings.checked(), tell or (lambda text: None)
         self._told: set[str] = set()
         self._closing = ExitStack()
-        self.encoder: Encoder | None = None
-        self._retriever: Retriever | None = None
-        self._weights: Weights | None = None
+        self._encoder: Encoder | None = None
+        self._dense: Callable[..., DenseRanker] | None = None
+        self._by_meaning: DenseRanker | None = None
         if settings.embeddings:
             self._open_encoder()
-        self._server = None
+        self._server, self._reranker = None, None
         if settings.rerank_url:
             self._server = RerankServer(
                 settings.rerank_url,
@@ -57,72 +58,76 @@ class Services(Closing):
                 key=settings.rerank_api_key,
                 seconds=settings.rerank_seconds,
             )
-        scorer: Scorer | None = self._server or (EncoderScorer(self.encoder) if self.encoder else None)
-        self._rewrites = bool(settings.rewrite_model)
-        self.selector = ToolSelector(settings, scorer=scorer, rewriter=self._rewriter(base_url))
-        self._reranker = RerankRanker(self.selector, self._server, tell=self._tell) if self._server else None
+            self._reranker = RerankRanker(settings, self._server, tell=self._tell)
+        self._rewriter = self._opened_rewriter(base_url) if settings.rewrite_model else None
 
-    def _open_encoder(self) -> None:
-        # Imported here: numpy is loaded by those who use it.
-        from codenav.retrieval.dense.files import is_retriever, read
-        from codenav.toolgraph.base_encoders import tuned_weights
-
-        settings, folder = self._settings, Path(self._settings.embeddings).expanduser()
-        if "://" not in settings.embeddings and is_retriever(folder):
-            self._retriever = read(folder)
-            self.encoder = self._retriever.encoder
-            return
-        self.encoder = open_encoder(
-            settings.embeddings,
-            model=settings.embeddings_model,
-            dimensions=settings.embeddings_dimensions,
-            key=settings.embeddings_api_key,
-        )
-        self._weights = tuned_weights(folder)
-
-    def index(self, indexes: Sequence[SourceIndex]) -> Index:
-        """Return the indexes as one, which finds by meaning too if there is an encoder."""
-        if self.encoder is None:
-            return as_index(indexes)
-        from codenav.retrieval.dense.stage import dense_index
-
-        return dense_index(indexes, self.encoder, retriever=self._retriever, weights=self._weights, tell=self._tell)
+    def search_in(self, indexes: Sequence[SourceIndex], kinds: Collection[BlockKind] | None = None) -> None:
+        """Order hits by meaning too, if there is an encoder: those of searches in these indexes for these kinds."""
+        self._by_meaning = self._dense(indexes, kinds=kinds) if self._dense else None
 
     def ranking(self, ranking: Ranking | None, request: str, turns: Sequence[Message] = ()) -> Ranking | None:
-        """Return the order of hits with these services added, or as it was if they order nothing.
+        """Return the order of hits: by meaning, as it was, by rankers of one's own, by the rerank service.
 
-        `turns` of the conversation come before the request.
+        It is None if nothing orders them. `turns` of the conversation come before the request.
         """
-        own = [*self._settings.rankers, *([self._reranker] if self._reranker else [])]
-        rankers: list[Ranker] = [*([ranking.ranker] if ranking else []), *own]
-        if not rankers or (ranking and len(rankers) == 1 and not self._rewrites):
-            return ranking
-        ranker = rankers[0] if len(rankers) == 1 else Chain(rankers, tell=self._tell)
-        if self._rewrites:
-            ranker = Rewritten(ranker, self.selector, turns, tell=self._tell)
-        if ranking is None:
-            return Ranking(ranker, request, tell=self._tell)
-        return replace(ranking, ranker=ranker, reads=self._reranker is not None)
+        before: list[Ranker] = [self._by_meaning] if self._by_meaning else []
+        after: list[Ranker] = [*self._settings.rankers, *([self._reranker] if self._reranker else [])]
+        rankers = [*before, *(ranking.rankers if ranking else ()), *after]
+        if not rankers:
+            return None
+        return Ranking(
+            *rankers,
+            request=request,
+            called=ranking.called if ranking else tuple,
+            tell=self._tell,
+            # Once for each request, however often it is searched for.
+            rewrite=functools.cache(partial(self._rewriter.rewrite, turns)) if self._rewriter else str,
+        )
+
+    def check(self) -> None:
+        """Ask the encoder and the rerank service about two texts.
+
+        Raises:
+            Unavailable: one of them does not answer, or not in the right form.
+        """
+        request, texts = "order two mugs", ["order a mug", "delete a user"]
+        if self._encoder:
+            self._encoder.encode([request], query=True)
+            self._encoder.encode(texts)
+        if self._server:
+            self._server.score(request, texts)
 
     def close(self) -> None:
         """Release the connections. Safe to call twice."""
         self._closing.close()
 
-    def _rewriter(self, base_url: str) -> Rewriter | None:
-        settings = self._settings
-        if not settings.rewrite_model:
-            return None
-        model = settings.rewrite_model
-        if isinstance(model, str):
-            model = open_model(model, base_url=base_url, notice=self._tell, max_tokens=settings.rewrite_tokens)
-            self._closing.callback(model.close)
-        return Rewriter(
-            model,
-            prompt=prompt_of(settings.rewrite_prompt),
-            turns=settings.rewrite_turns,
-            tokens=settings.rewrite_tokens,
-            trigger=settings.rewrite_trigger,
+    def _open_encoder(self) -> None:
+        # Imported here: numpy is loaded by those who use it.
+        from codenav.retrieval.dense.files import is_retriever, read
+        from codenav.retrieval.dense.ranker import dense_ranker
+        from codenav.toolgraph.base_encoders import tuned_weights
+
+        settings, folder = self._settings, Path(self._settings.embeddings).expanduser()
+        if "://" not in settings.embeddings and is_retriever(folder):
+            retriever = read(folder)
+            self._encoder = retriever.encoder
+            self._dense = partial(dense_ranker, encoder=retriever.encoder, retriever=retriever, tell=self._tell)
+            return
+        self._encoder = open_encoder(
+            settings.embeddings,
+            model=settings.embeddings_model,
+            dimensions=settings.embeddings_dimensions,
+            key=settings.embeddings_api_key,
         )
+        self._dense = partial(dense_ranker, encoder=self._encoder, weights=tuned_weights(folder), tell=self._tell)
+
+    def _opened_rewriter(self, base_url: str) -> Rewriter:
+        model = self._settings.rewrite_model
+        if isinstance(model, str):
+            most = self._settings.rewrite_tokens
+            model = open_model(model, base_url=base_url, notice=self._tell, max_tokens=most)
+            self._closing.callback(model.close)
+        return Rewriter(model, self._settings, tell=self._tell)
 
     def _tell(self, text: str) -> None:
         if text not in self._told:

@@ -10,7 +10,6 @@ from codenav.core.protocols import Ranker
 from codenav.core.traces import Trace
 from codenav.environments.ranking import Ranking
 from codenav.retrieval import requests
-from codenav.retrieval.planning import understand
 from codenav.retrieval.source_index import SourceIndex
 from codenav.retrieval.stems import stems
 from codenav.toolgraph.callables import links_of
@@ -45,7 +44,7 @@ class Graphs:
     def ranking(self, request: str = "", called: Callable[[], Sequence[str]] = tuple) -> Ranking | None:
         """The ranking for a search on these sources; None if there is no graph that can be read."""
         ranker = self.ranker()
-        return Ranking(ranker, request, called, self.tell) if ranker else None
+        return Ranking(ranker, request=request, called=called, tell=self.tell) if ranker else None
 
     def ranker(self) -> Ranker | None:
         """The ranker of the graphs as they are now; None if there is no graph that can be read."""
@@ -99,15 +98,7 @@ def usual_ranker(learnt: Learnt, names: Mapping[str, str]) -> GraphRanker:
     `names`: ids of nodes, as by `traces.callable_name`, by the ids of the blocks that define them.
     """
     memory = Memory(learnt.traces.values(), stems)
-    return GraphRanker(learnt.graph, names=names, memory=memory, gate=learnt.gate, free=_free)
-
-
-def _free(request: str, query: str) -> bool:
-    """True if hits may come to those of a query: it is the request, or plain words that describe something."""
-    if query == requests.as_words(request):
-        return True
-    asked = understand(query)
-    return asked.read.plain and asked.described
+    return GraphRanker(learnt.graph, names=names, memory=memory, gate=learnt.gate, free=requests.describes)
 
 
 def merge(several: Sequence[Learnt]) -> Learnt:

@@ -70,7 +70,9 @@ def test_without_a_ranker_hits_order_and_scores_are_those_of_the_index(index: So
 def test_a_ranker_orders_the_next_matches_that_were_not_seen(index: SourceIndex) -> None:
     every = [hit.id for hit in index.search(AREAS.content, limit=1000)]
     ranker = Ranked(backwards)
-    environment = SearchEnvironment(index, ranking=Ranking(ranker, "Which area?", lambda: ("farm.plough",)))
+    environment = SearchEnvironment(
+        index, ranking=Ranking(ranker, request="Which area?", called=lambda: ("farm.plough",))
+    )
     first, second = pages(environment, 2)
     assert first == every[:MATCHES][::-1][: FULL + MORE]
     unseen = [id for id in every if id not in first[:FULL]]
@@ -94,16 +96,6 @@ def test_the_record_tells_what_moved_a_hit(index: SourceIndex) -> None:
     assert document["hits"][0]["moved"] == {"from": MATCHES, "votes": votes}
     assert document["hits"][0]["why"]
     assert "moved" not in SearchEnvironment(index).respond(AREAS).to_data()[0]["hits"][0]
-
-
-def test_what_moved_a_hit_before_is_told_too(index: SourceIndex) -> None:
-    found = index.search(AREAS.content, limit=10)
-    hits = found.hits
-    dense, usable = Vote("dense", 0.2, "meaning 0.40"), Vote("usability", 0.1, "called")
-    hits[9].moved = Moved(30, (dense,))
-    ordered = Ranking(Ranked(backwards)).ranked(found, index, shown=10)
-    assert ordered[0] is hits[9] and hits[9].moved == Moved(30, (dense, usable))
-    assert hits[8].moved == Moved(9, (Vote("usability", 0.09, "called"),))
 
 
 def broken(hits: Sequence[Hit]) -> Sequence[Hit]:

@@ -16,10 +16,13 @@ from codenav.core.messages import Message
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments.ranking import Ranking
 from codenav.retrieval.combined import CombinedIndex
-from codenav.retrieval.selection.rankers import MOST, Chain, text_of
+from codenav.retrieval.selection.reranking import MOST, text_of
 from codenav.session.services import Services
 
 NAMES = ["list_products", "order_product", "delete_user", "rate_product", "find_city", "draw_map"]
+
+BEST, BOTH = ["draw_map", *NAMES[:5]], ["draw_map", "find_city", *NAMES[:4]]
+"""With the best for "draw a map of a city" first, and with the two best."""
 
 
 def hits(names: Sequence[str] = NAMES, loaded: Callable[[str], None] = lambda name: None) -> list[Hit]:
@@ -63,8 +66,9 @@ def test_the_service_orders_and_each_moved_hit_tells_from_where() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"rerank_top": 1}, ["draw_map", *NAMES[:5]]), ({"rerank_percent": 10}, ["draw_map", *NAMES[:5]]),
-        ({"rerank_threshold": 0.9}, NAMES), ({"rerank_trigger": 7}, NAMES),
+        ({}, BOTH), ({"rerank_top": 0}, BOTH), ({"rerank_percent": 17}, BOTH), ({"rerank_top": 1}, BEST),
+        ({"rerank_percent": 10}, BEST), ({"rerank_percent": 34, "rerank_top": 1}, BEST),
+        ({"rerank_threshold": 0.3}, BEST), ({"rerank_threshold": 0.9}, NAMES), ({"rerank_trigger": 7}, NAMES),
     ],
 )  # fmt: skip
 def test_nothing_is_dropped(settings: dict[str, Any], expected: list[str]) -> None:
@@ -128,7 +132,7 @@ class Reversed:
 
 def test_a_service_orders_what_another_ranker_left_and_both_are_told() -> None:
     with RankingServer() as server:
-        ranking = services(server).ranking(Ranking(Reversed(), "rate a product"), "rate a product")
+        ranking = services(server).ranking(Ranking(Reversed(), request="rate a product"), "rate a product")
         assert ranking
         found = ranked(ranking, "product", hits())
     assert ids(found) == ["rate_product", "order_product", "list_products", "draw_map", "find_city", "delete_user"]
@@ -149,7 +153,7 @@ class Broken:
 def test_a_ranker_that_fails_leaves_the_others() -> None:
     told: list[str] = []
     with RankingServer() as server:
-        ranking = services(server, told).ranking(Ranking(Broken(), "rate a product"), "rate a product")
+        ranking = services(server, told).ranking(Ranking(Broken(), request="rate a product"), "rate a product")
         assert ranking
         found = ranked(ranking, "product", hits())
     assert found[0].id == "rate_product" and told == ["the search is not ranked: no weights"]
@@ -168,7 +172,7 @@ def test_the_request_is_written_anew_once_for_all_rankers() -> None:
 
     inner = Reversed()
     chosen = Services(ToolSelection(rewrite_model=FunctionModel(answer)))
-    ranking = chosen.ranking(Ranking(inner, "rate it"), "rate it", TURNS)
+    ranking = chosen.ranking(Ranking(inner, request="rate it"), "rate it", TURNS)
     assert ranking
     ranked(ranking, "product", hits())
     ranked(ranking, "product", hits())
@@ -183,12 +187,12 @@ def test_a_model_that_fails_leaves_the_request() -> None:
     told: list[str] = []
     inner = Reversed()
     settings = ToolSelection(rewrite_model=FunctionModel(fails))
-    ranking = Services(settings, tell=told.append).ranking(Ranking(inner, "rate it"), "rate it", TURNS)
+    ranking = Services(settings, tell=told.append).ranking(Ranking(inner, request="rate it"), "rate it", TURNS)
     assert ranking
     ranked(ranking, "product", hits())
     assert inner.requests == ["rate it"] and told == ["the request was not written anew: no answer"]
     settings = ToolSelection(rewrite_model=FunctionModel(fails), rewrite_failure="abort")
-    ranking = Services(settings).ranking(Ranking(inner, "rate it"), "rate it", TURNS)
+    ranking = Services(settings).ranking(Ranking(inner, request="rate it"), "rate it", TURNS)
     assert ranking
     with pytest.raises(RankingFailed, match="no answer"):
         ranked(ranking, "product", hits())
@@ -219,7 +223,7 @@ def test_what_a_ranker_brings_is_ranked_by_services_too(rewritten: bool) -> None
     with RankingServer() as server:
         chosen = services(server, told, rewrite_model=rewrite, rerank_failure="abort")
         asked = "rate it" if rewritten else "rate an order"
-        ranking = chosen.ranking(Ranking(inner, asked), asked, TURNS)
+        ranking = chosen.ranking(Ranking(inner, request=asked), asked, TURNS)
         assert ranking
         found = ranking.ranked(SearchResult("rate", hits(), 6), Shelf([]), shown=10)
     assert sorted(ids(found)) == sorted([*NAMES, "rate_order"]) and found.total == 7 and not told
@@ -236,16 +240,10 @@ def test_a_ranker_that_brings_nothing_for_a_failure_leaves_the_others() -> None:
             raise ZeroDivisionError("no memory")
 
     told: list[str] = []
-    ranking = Ranking(Chain([Failing(), Bringer()], tell=told.append), "rate it", reads=True)
+    ranking = Ranking(Failing(), Bringer(), request="rate it", tell=told.append)
     found = ranking.ranked(SearchResult("rate", hits(), 6), Shelf([]), shown=10)
     assert found.total == 7
-    assert told == ["the search is not ranked: no memory", "the search is not ranked: no weights"]
-
-
-def test_without_services_the_order_is_left_as_it_is() -> None:
-    ranking = Ranking(Reversed(), "rate it")
-    assert Services(ToolSelection()).ranking(ranking, "rate it", TURNS) is ranking
-    assert Services(ToolSelection()).ranking(None, "rate it") is None
+    assert told == ["the search is not ranked: no memory"]
 
 
 def test_the_text_of_a_hit_without_a_signature_is_its_source() -> None:

@@ -187,7 +187,7 @@ def test_blocks_that_cannot_be_loaded_cost_no_search(index: SourceIndex, monkeyp
 def test_a_memory_that_fails_is_told_and_the_hits_stay(index: SourceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     broken = ranking(index, told=told)
-    monkeypatch.setattr(broken.ranker, "brings", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(broken.rankers[0], "brings", lambda *arguments: 1 / 0)
     [found] = shown(index, broken, "customers money")
     assert [hit.id for hit in found] == [hit.id for hit in index.search("customers money")]
     assert told == ["the search is not ranked: division by zero"]

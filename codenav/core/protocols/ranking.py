@@ -16,11 +16,11 @@ class Ranker(Protocol):
     """An order of hits by more than the query: by the request, and by what was called so far."""
 
     def rank(self, request: str, query: str, calls: Sequence[str], hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return the same hits, best first, each with `moved` where it changed its place.
+        """Return the same hits, best first; the votes in `moved` tell what moved a hit.
 
-        `calls`: names of what the episode called so far, as by `traces.callable_name`, in order. Hits keep their score
-        and their `why`. No text of a hit is loaded, and nothing is written. If it cannot rank it returns the hits as
-        they came: a search never fails because of its order.
+        `calls`: names of what the episode called so far, as by `traces.callable_name`, in order. The next ranker goes
+        by this order, and by the scores, which may be others. No text of a hit is loaded, and nothing is written. If it
+        cannot rank it returns the hits as they came: a search never fails because of its order.
         """
         ...
 

@@ -9,7 +9,7 @@ import pytest
 from ranking_servers import Change, RankingServer, Reply
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.retrieval.selection.rerank import CHARACTERS, PART, RerankServer
+from codenav.retrieval.selection.rerank_server import CHARACTERS, PART, RerankServer
 
 TEXTS = ["list the products", "order mugs", "delete a user"]
 ROUTES = [
