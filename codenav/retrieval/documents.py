@@ -194,6 +194,17 @@ def _source(source: str) -> str:
     return " ".join(dict.fromkeys((whole, versionless, bare)))
 
 
+def id_number(block: CodeBlock) -> int:
+    """The id as a number, which engines sort by and show in a third of the time of texts.
+
+    Raises:
+        ValueError: it is not of `block_id`.
+    """
+    if len(block.id) != 16:
+        raise ValueError(f"{block.id[:40]!r} is no id of a block: block_id makes one")
+    return int(block.id, 16)
+
+
 def stored(block: CodeBlock) -> bytes:
     """A whole block as JSON."""
     return dumps(block.to_dict())

@@ -29,7 +29,6 @@ LEAST, MOST_PARTS = 3, 8
 
 _JOINING = frozenset({"and", "or"})
 """Words that a query leaves out between others, and says so."""
-_OPERATORS = frozenset({"NOT", "NEAR"})
 _STATEMENTS = frozenset({"def", "class", "from", "import"})
 """Words that begin a statement of code in a query, though not with a capital. Case never counts in a word."""
 _KNOWN = re.compile(r"\w+")
@@ -57,7 +56,7 @@ def describes(request: str, query: str) -> bool:
 
 
 def _word(word: str) -> str:
-    if word in _OPERATORS:
+    if word == "NOT":
         return word.lower()
     return word.upper() if word in _STATEMENTS else word[: analysis.MAX_TOKEN]
 

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -293,17 +292,6 @@ def test_more_hits_than_a_page(store: ElasticsearchStore) -> None:
     assert [hit.id for hit in hits] == [each.id for each in index.blocks()][:1_000]
     assert index.get(hits[999].id) == hits[999].block
     assert hits[0].kind is BlockKind.FUNCTION
-
-
-def test_ids_may_be_of_any_form(store: ElasticsearchStore) -> None:
-    index = store.open("ids", source="s")
-    made = [replace(block("same", line=1), id=id) for id in ("b", "a/ü?", "0" * 16, "x" * 500, "f" * 16)]
-    index.apply([file("a.py", *made)])
-    hits = index.search("name:same")
-    assert [hit.id for hit in hits] == [hit.block.id for hit in hits] == sorted(each.id for each in made)
-    assert all(index.get(each.id) == each for each in made)
-    assert sorted(each.id for each in index.blocks()) == sorted(each.id for each in made)
-    assert {hit.id for hit in index.search("same", limit=2)} < {each.id for each in made}
 
 
 def test_lines_are_sent_in_pairs_of_action_and_document() -> None:

@@ -467,17 +467,20 @@ for number in range(5):
     assert set(names(opened(index.folder))) == wanted
 
 
-def test_ids_and_paths_of_any_form(tmp_path: Path) -> None:
+def test_paths_of_any_form(tmp_path: Path) -> None:
     index = opened(tmp_path / "index")
     odd = "dir with blank/\udcff \u4eba.py"
     blocks = [
         CodeBlock(id, BlockKind.FUNCTION, "same", "same", odd, block("same").lines, "x", source="s")
-        for id in ("z", "a b", "0" * 16, "\ud800")
+        for id in ("f" * 16, "0" * 16, "0" * 15 + "1")
     ]
     index.apply([FileChange(odd, FileState(1, 1, "d"), blocks)])
     assert [hit.id for hit in index.search("name:same")] == sorted(block.id for block in blocks)
-    assert [index.get(block.id) for block in blocks] == blocks
-    assert index.search('file_path:"dir with blank"').total == 4
+    assert [index.get(block.id) for block in blocks] == blocks and index.get("\ud800 z") is None
+    assert index.search('file_path:"dir with blank"').total == 3
+    wrong = CodeBlock("z", BlockKind.FUNCTION, "same", "same", odd, block("same").lines, "x", source="s")
+    with pytest.raises(ValueError, match="'z' is no id of a block"):
+        index.apply([FileChange(odd, FileState(1, 1, "d"), [wrong])])
     index.apply([FileRemoval(odd)])
     assert index.search("same").total == 0
 

@@ -47,8 +47,7 @@ class Row(NamedTuple):
     score: float
     path: str
     line: int
-    id: str | None
-    """None where it is not that of `block_id` and has to be read from the block."""
+    id: str
     kind: BlockKind
     sort: Sequence[Any]
     """The values by which the server sorted it."""
@@ -135,10 +134,6 @@ class Reader:
                 refused |= wrong
                 notes += [f"the pattern {regex[:60]} is {_TOO_BIG}" for regex in sorted(wrong)]
         rows, total = self._rest(query, answer, wanted)
-        if any(row.id is None for row in rows):
-            # Ids made elsewhere stand only in the blocks.
-            whole = self._page(query, min(wanted, schema.WINDOW), source=True)
-            rows, total = self._rest(query, whole, wanted, source=True)
         return Ranking(settled(rows)[: max(limit, 0)], total, tuple(notes))
 
     def check(self) -> None:
@@ -147,10 +142,10 @@ class Reader:
 
     def hits(self, found: Ranking, query: Node, load: Load, *, first: int = FIRST_TEXTS) -> list[Found]:
         """The hits of a ranking, which load their block on first access, `first` of them together."""
-        texts = _Texts([row.id or "" for row in found.rows], load, first)
+        texts = _Texts([row.id for row in found.rows], load, first)
         return [
             Found(
-                row.id or "",
+                row.id,
                 kind=row.kind,
                 path=row.path,
                 score=row.score / documents.WEIGHT_SCALE,
@@ -185,23 +180,18 @@ class Reader:
                 return
             given["search_after"] = hits[-1]["sort"]
 
-    def _page(
-        self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None, *, source: bool = False
-    ) -> dict[str, Any]:
-        wanted: dict[str, Any] = {"source": [BLOCK]} if source else {"source": False, "stored_fields": "_none_"}
+    def _page(self, query: dict[str, Any], size: int, after: Sequence[Any] | None = None) -> dict[str, Any]:
         return self._ask(
-            "hits.total.value,hits.hits.sort,hits.hits._source", query=query, size=size, sort=queries.ORDER,
-            track_total_hits=True, search_after=after, search_type="dfs_query_then_fetch", **wanted,
+            "hits.total.value,hits.hits.sort", query=query, size=size, sort=queries.ORDER, track_total_hits=True,
+            search_after=after, search_type="dfs_query_then_fetch", source=False, stored_fields="_none_",
         )  # fmt: skip
 
-    def _rest(
-        self, query: dict[str, Any], answer: dict[str, Any], wanted: int, *, source: bool = False
-    ) -> tuple[list[Row], int]:
+    def _rest(self, query: dict[str, Any], answer: dict[str, Any], wanted: int) -> tuple[list[Row], int]:
         """The rows of a page and of those after it, until there are as many as are wanted."""
         rows, total = _rows(answer)
         while 0 < len(rows) < min(wanted, total):
             size = min(wanted - len(rows), schema.WINDOW)
-            more, _ = _rows(self._page(query, size, after=rows[-1].sort, source=source))
+            more, _ = _rows(self._page(query, size, after=rows[-1].sort))
             if not more:
                 break
             rows += more
@@ -270,7 +260,7 @@ def settled(rows: list[Row]) -> list[Row]:
 
 
 def _place(row: Row) -> tuple[str, int, str]:
-    return row.path, row.line, row.id or ""
+    return row.path, row.line, row.id
 
 
 def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
@@ -278,10 +268,7 @@ def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
     rows = []
     for hit in found.get("hits", ()):
         score, path, line, number, kind = hit["sort"]
-        id, named = id_and_kind(number, kind)
-        if id is None and "_source" in hit:
-            id = documents.restored(hit["_source"][BLOCK]).id
-        rows.append(Row(score, path, line, id, named, hit["sort"]))
+        rows.append(Row(score, path, line, *id_and_kind(number, kind), hit["sort"]))
     return rows, int(part(found, "total").get("value", 0))
 
 

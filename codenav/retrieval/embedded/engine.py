@@ -119,8 +119,7 @@ def _document(row: Row, file: int, mark: str) -> Any:
     document.add_bytes("block", stored)
     document.add_unsigned("file", file)
     document.add_unsigned("kind", kind)
-    if id_number is not None:
-        document.add_unsigned("id_number", id_number)
+    document.add_unsigned("id_number", id_number)
     document.add_unsigned("first_line", first_line)
     document.add_unsigned("last_line", last_line)
     document.add_float(WORTH, worth)
@@ -214,8 +213,6 @@ class Reader:
         """The sort keys for equal scores: path, first line, id."""
         ranks = [self._rank.get(file, 0) for file in self._numbers("file", addresses)]
         lines, ids = self._numbers("first_line", addresses), self._numbers("id_number", addresses)
-        if None in ids:
-            ids = self.ids(addresses)
         return list(zip(ranks, lines, ids, strict=True))
 
     def _numbers(self, field: str, addresses: list[Any]) -> list[Any]:
@@ -224,21 +221,13 @@ class Reader:
         with translated():
             return list(self._searcher.fast_field_values(field, addresses))
 
-    def ids(self, addresses: list[Any]) -> list[str]:
-        """The ids of blocks; a block is only loaded if its id is not one made by `block_id`."""
-        numbers = self._numbers("id_number", addresses)
-        return [
-            self.block(address).id if number is None else f"{number:016x}"
-            for number, address in zip(numbers, addresses, strict=True)
-        ]
-
     def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Found]:
         """The hits of a ranking, which load their block on first access."""
         addresses = [address for _, address in found]
-        ids, kinds, files = self.ids(addresses), self._numbers("kind", addresses), self._numbers("file", addresses)
+        ids, kinds, files = (self._numbers(name, addresses) for name in ("id_number", "kind", "file"))
         return [
             Found(
-                id,
+                f"{id:016x}",
                 kind=rows.KINDS[kind],
                 path=self._paths.get(file, ""),
                 score=score / documents.WEIGHT_SCALE,

@@ -24,10 +24,8 @@ SCORED = (
 )  # fmt: skip
 """The scored fields, in the order of a row."""
 
-Row = tuple[tuple[str, ...], str, bytes, int, int | None, int, int, float, float]
+Row = tuple[tuple[str, ...], str, bytes, int, int, int, int, float, float]
 """The values of `SCORED`, the facts without the file, the stored form, kind, id as a number, lines, both weights."""
-
-_NUMBER_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def pack(blocks: Sequence[CodeBlock]) -> Packed:
@@ -52,7 +50,7 @@ def _row(block: CodeBlock) -> Row:
         " ".join(facts),
         documents.stored(block),
         KINDS.index(block.kind),
-        int(block.id, 16) if _NUMBER_ID.fullmatch(block.id) else None,
+        documents.id_number(block),
         max(block.lines.start, 0),
         max(block.lines.end, 0),
         documents.weight(documents.worth(block)),

@@ -25,7 +25,7 @@ _RETURNS = re.compile(r"\s*->\s*([^:\n{]{1,200})[:{]?")
 _DEFINITION = re.compile(
     r"(?:export\s+|default\s+|pub\s+|async\s+){0,3}(?:def\s+(?=[^\W\d])|class\s+(?=[A-Z_]\w*\s*(?:[:({<]|\)|\Z|\s(?:AND|OR|NOT|extends|implements)\s))"
     r"|func\s+\([^()\n]{1,80}\)\s+(?=[^\W\d]\w*\()|(?:func|fn|function|struct|interface|trait|enum|impl)\s+(?=[^\W\d]\w*\s*[(<{]))"
-    r"(?!(?:AND|OR|NOT|NEAR)\b)"
+    r"(?!(?:AND|OR|NOT)\b)"
 )
 _FROM = re.compile(
     r"from\s+(?!(?:AND|OR|NOT)\b)([\w.]{1,200})\s+import\s+\(?\s*(?!(?:AND|OR|NOT)\b)((?:[^\W\d]\w*(?:\s+as\s+\w+)?\s*,?\s*){1,50})\)?"

@@ -27,8 +27,6 @@ MAX_PARENTHESES = 50
 """The most levels of parentheses read, redundant ones included."""
 MAX_STEPS = 8 * MAX_CLAUSES
 """The most words and punctuation marks looked at: 64 KB of brackets would take a second."""
-NEAR_SLOP = 10
-"""The slop, in positions, of `NEAR` without a number."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,6 @@ def _beside(node: Node) -> str:
 
 _BINARY = re.compile(r"(AND|OR)(?=[\s()\"']|\Z)|(&&|\|\|)")
 _NOT = re.compile(r"NOT(?=[\s()\"']|\Z)")
-_NEAR = re.compile(r"NEAR(?:[/~](\d{1,3}))?(?=\s)")
 _SMALL = re.compile(rf"(and|or|not)(?=\s*\(|\s+{FIELD.pattern})", re.IGNORECASE | re.ASCII)
 _FILLER = re.compile(r"(and|or)(?=\s+\S)", re.IGNORECASE)
 _SIGN = re.compile(r"[+!-](?=[+!-]{0,3}(?:[^\W\d]|[\"'(*?\\/]))|[+!](?=[+!-]{0,3}\d)")
@@ -216,7 +213,6 @@ class _Parser(Clauses):
 
     def clause(self, run: _Run, name: str, depth: int) -> None:
         never = must = False
-        between = self.eat(_NEAR) if run.may else None
         while self.rest():
             small = _SMALL.match(self.text, self.at)
             if self.eat(_NOT):
@@ -237,23 +233,8 @@ class _Parser(Clauses):
         self.required = False
         node = self.boost(self.primary(name, depth))
         self.strict, must, self.required = outer, must or self.required, False
-        if between and not (never or must):
-            node = self.near(between, run.may.pop(), node)
         if not isinstance(node, tree.Nothing):
             (run.never if never else run.must if must else run.may).append(node)
-
-    def near(self, between: re.Match[str], left: Node, right: Node) -> Node:
-        """Combine two clauses with `NEAR` between them."""
-        word = between.group()
-        phrases = (tree.Words, tree.Phrase)
-        if not (isinstance(left, phrases) and isinstance(right, phrases) and left.field == right.field):
-            self.either = True
-            self.tell(f"{word} was read as OR")
-            return any_of([left, right])
-        slop = min(int(between[1] or NEAR_SLOP), 100)
-        node = tree.Phrase(left.field, left.words + right.words, slop)
-        self.tell(f"{word} was read as {tree.render(node)[:80]}")
-        return node
 
     def primary(self, name: str, depth: int) -> Node:
         defines = self.eat(DEFINES) if not name else None

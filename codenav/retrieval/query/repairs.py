@@ -1,12 +1,9 @@
-"""Repairs of a query's text before it is parsed: quotes, invisible characters, Markdown, JSON, prose."""
+"""Repairs of a query's text before it is parsed: quotes, invisible characters, Markdown, prose."""
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-
-from codenav.retrieval.query.fields import ALIASES, FIELD, KEYWORD_FIELDS, TEXT_FIELDS
 
 _TRIPLE = re.compile(r"([\"'])(?:\1\1)+")
 """Three quotes, which say the same as one; in a longer row as many as leave fewer than three."""
@@ -59,8 +56,6 @@ def cleaned(text: str) -> tuple[str, list[str]]:
     plain, flags = _FLAGS.subn("", plain)
     if flags:
         notes.append("the flags of a regular expression were left out: case never counts")
-    plain = _json(plain, notes)
-    plain = _unquoted(plain, notes)
     return _question(plain, notes), notes
 
 
@@ -71,42 +66,6 @@ def normal(text: str) -> str:
         before = text
         text = unicodedata.normalize("NFKC", text.translate(_PLAIN))
     return text
-
-
-def _json(text: str, notes: list[str]) -> str:
-    """Turn a JSON object whose keys are fields into a query: `{"type": "FUNCTION", "text": "resize"}`."""
-    inner = text.strip()
-    if len(inner) > 4000 or not (inner.startswith("{") and inner.endswith("}")):
-        return text
-    try:
-        read = json.loads(inner)
-    except (ValueError, RecursionError):
-        return text
-    fields = {*TEXT_FIELDS, *KEYWORD_FIELDS, *ALIASES, "lines", "query", "q"}
-    if not read or not all(
-        name.lower() in fields and isinstance(value, str | int | list) for name, value in read.items()
-    ):
-        return text
-    notes.append("a JSON object was read as its fields, with AND")
-    return " AND ".join(
-        f"{'text' if name.lower() in ('query', 'q') else name}:"
-        + (f"({value})" if isinstance(value, str) else json.dumps(value))
-        for name, value in read.items()
-    )
-
-
-def _unquoted(text: str, notes: list[str]) -> str:
-    """Remove the quotes around a whole query."""
-    inner = text.strip()
-    if len(inner) < 3 or inner[0] != inner[-1] or inner[0] not in "\"'" or inner[0] in inner[1:-1]:
-        return text
-    within = inner[1:-1]
-    if not (_OPERATOR.search(within) or re.match(r"\(?\s*(?:type|kind|file_path)[ \t]*:", within, re.IGNORECASE)):
-        return text
-    if not FIELD.search(within):
-        return text
-    notes.append("quotes around the whole query were left out")
-    return within
 
 
 def _question(text: str, notes: list[str]) -> str:

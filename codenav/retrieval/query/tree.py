@@ -15,7 +15,7 @@ from codenav.retrieval.query.fields import KEYWORD_FIELDS as KEYWORD_FIELDS
 from codenav.retrieval.query.fields import TEXT_FIELDS as TEXT_FIELDS
 from codenav.retrieval.query.places import place_at
 
-OPERATORS = ("AND", "OR", "NOT", "NEAR")
+OPERATORS = ("AND", "OR", "NOT")
 
 
 @dataclass(frozen=True, slots=True)
