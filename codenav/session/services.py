@@ -45,7 +45,7 @@ class Services(Closing):
         self._settings, self._tell_all = settings.checked(), tell or (lambda text: None)
         self._told: set[str] = set()
         self._closing = ExitStack()
-        self._encoder: Encoder | None = None
+        self.encoder: Encoder | None = None
         self._dense: Callable[..., DenseRanker] | None = None
         self._by_meaning: DenseRanker | None = None
         if settings.embeddings:
@@ -91,9 +91,9 @@ class Services(Closing):
             Unavailable: one of them does not answer, or not in the right form.
         """
         request, texts = "order two mugs", ["order a mug", "delete a user"]
-        if self._encoder:
-            self._encoder.encode([request], query=True)
-            self._encoder.encode(texts)
+        if self.encoder:
+            self.encoder.encode([request], query=True)
+            self.encoder.encode(texts)
         if self._server:
             self._server.score(request, texts)
 
@@ -110,16 +110,16 @@ class Services(Closing):
         settings, folder = self._settings, Path(self._settings.embeddings).expanduser()
         if "://" not in settings.embeddings and is_retriever(folder):
             retriever = read(folder)
-            self._encoder = retriever.encoder
+            self.encoder = retriever.encoder
             self._dense = partial(dense_ranker, encoder=retriever.encoder, retriever=retriever, tell=self._tell)
             return
-        self._encoder = open_encoder(
+        self.encoder = open_encoder(
             settings.embeddings,
             model=settings.embeddings_model,
             dimensions=settings.embeddings_dimensions,
             key=settings.embeddings_api_key,
         )
-        self._dense = partial(dense_ranker, encoder=self._encoder, weights=tuned_weights(folder), tell=self._tell)
+        self._dense = partial(dense_ranker, encoder=self.encoder, weights=tuned_weights(folder), tell=self._tell)
 
     def _opened_rewriter(self, base_url: str) -> Rewriter:
         model = self._settings.rewrite_model

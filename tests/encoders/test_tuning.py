@@ -14,7 +14,7 @@ from encoder_models import tiny_model
 from codenav.core.errors import Unavailable, UsageError
 from codenav.retrieval.encoders import open_encoder
 from codenav.retrieval.encoders.directory import ModelDirectory
-from codenav.retrieval.encoders.tuning import Pair, TuningSettings, _slope, _Tuner, tune
+from codenav.retrieval.encoders.tuning import Pair, TuningSettings, _Tuner, tune
 
 ACTS = ["order", "list", "delete", "update", "rate", "share"]
 SAID = ["buy", "show", "drop", "change", "review", "send"]
@@ -145,10 +145,3 @@ def test_too_few_pairs_and_a_full_directory(model: Path, tmp_path: Path) -> None
     other = tiny_model(tmp_path / "max", WORDS, pooling="pooling_mode_max_tokens")
     with pytest.raises(Unavailable, match="pools by max"):
         tuned(other, "new")
-
-
-def test_what_is_needed_as_well_is_no_negative() -> None:
-    asked, held = np.eye(2), np.array([[1.0, 0], [1, 0], [0, 1]])
-    slope = _slope(asked, held, np.array([0, 2]), np.array([[False, True, False], [False, False, False]]), 1.0)
-    assert slope[0, 1] == 0 and slope[0, 0] < 0 < slope[0, 2]
-    assert np.allclose(slope.sum(1), 0)

@@ -25,9 +25,7 @@ from codenav.core.protocols import WritableIndex
 from codenav.retrieval.builds import FileEntry
 from codenav.retrieval.combined import CombinedIndex
 from codenav.retrieval.elastic import locks
-from codenav.retrieval.elastic.bulk import actions
-from codenav.retrieval.elastic.indices import alias_of
-from codenav.retrieval.elastic.lines import ROLE, file_lines, lines, read_files, removals
+from codenav.retrieval.elastic.lines import ROLE, file_lines, read_files
 from codenav.retrieval.elastic.store import ElasticsearchStore
 from codenav.retrieval.embedded.index import EmbeddedIndex
 from codenav.retrieval.requests import search
@@ -130,11 +128,6 @@ def test_every_key_has_a_legal_name_of_its_own(store: ElasticsearchStore) -> Non
     for key in keys:
         store.remove(key)
         assert not store.open(key, source="s").exists
-
-
-def test_names_differ_where_keys_do() -> None:
-    keys = ["a", "A", "a ", "a-", "a-1", "A-", "-x", "..", "locks", "Locks", "a.", "ä", "ö"]
-    assert len({alias_of(key) for key in keys}) == len(keys)
 
 
 def test_the_catalogue(store: ElasticsearchStore) -> None:
@@ -292,16 +285,6 @@ def test_more_hits_than_a_page(store: ElasticsearchStore) -> None:
     assert [hit.id for hit in hits] == [each.id for each in index.blocks()][:1_000]
     assert index.get(hits[999].id) == hits[999].block
     assert hits[0].kind is BlockKind.FUNCTION
-
-
-def test_lines_are_sent_in_pairs_of_action_and_document() -> None:
-    rng = random.Random(1)
-    blocks = [block(f"f{at}", text="x\r\n\u2028" * rng.randrange(300)) for at in range(100)]
-    data = lines("a.py", blocks) + removals("a.py", 100, 107)
-    pairs = list(actions(data))
-    assert [document is None for _, document in pairs] == [False] * 100 + [True] * 7
-    assert b"".join(row + b"\n" for pair in pairs for row in pair if row is not None) == data
-    assert all(action.startswith((b'{"index"', b'{"delete"')) for action, _ in pairs)
 
 
 def test_both_stores_order_alike(elasticsearch: Server, tmp_path: Path) -> None:

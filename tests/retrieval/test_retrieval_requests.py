@@ -8,10 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codenav.core.blocks import BlockKind, SearchResult
-from codenav.retrieval import descriptions, documents, stems
+from codenav.retrieval import stems
 from codenav.retrieval.embedded.index import EmbeddedIndex
-from codenav.retrieval.plan import Best
-from codenav.retrieval.planning import terms
 from codenav.retrieval.query.parser import MAX_BYTES, parse
 from codenav.retrieval.requests import MOST_PARTS, MOST_WORDS, as_words, parts, search
 from retrieval.conftest import shop_tools
@@ -120,21 +118,3 @@ def test_hits_of_a_request_are_in_the_order_of_their_scores_and_within_the_limit
     assert len(search(shop, asked, limit=0)) == 0
     assert len(search(shop, "?!")) == 0
     assert {hit.name for hit in search(shop, asked, kinds=[BlockKind.FUNCTION])} == set()
-
-
-def test_a_tool_is_not_likelier_because_it_takes_more(shop: EmbeddedIndex) -> None:
-    priors = {documents.prior(one) for one in shop.blocks()}
-    assert priors == {documents.OFFERED}
-
-
-def test_of_many_words_further_fields_count_more() -> None:
-    few, many = (descriptions.described([f"w{at}" for at in range(count)], near=False) for count in (3, 12))
-    assert [one.share for one in few if isinstance(one, Best)] == [descriptions.SHARE] * 3
-    assert [one.share for one in many if isinstance(one, Best)] == [descriptions.SHARE_OF_MANY] * 12
-
-
-def test_near_words_of_many_words_are_left_out() -> None:
-    words = ["directory", *(f"w{at}" for at in range(descriptions.MANY))]
-    for count, is_near in ((descriptions.MANY, True), (descriptions.MANY + 1, False)):
-        first = descriptions.described(words[:count], near=True)[0]
-        assert ({token for _, token in terms(first)} > {"directory", "directories", "directori"}) is is_near

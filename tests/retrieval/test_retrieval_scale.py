@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import codenav
 from codenav.core.blocks import BlockKind, CodeBlock, FileChange, FileRemoval, IndexStats, SearchResult
 from codenav.core.errors import IndexUnavailable, QueryTooLarge
 from codenav.core.protocols import Index
-from codenav.retrieval import planning
 from codenav.retrieval.combined import CombinedIndex
 from codenav.retrieval.embedded import rows
 from codenav.retrieval.embedded.index import EmbeddedIndex
@@ -132,12 +130,6 @@ def test_every_length_is_told_whatever_the_first_block_holds(tmp_path: Path, nam
     assert lengths["name"] == 1
 
 
-def test_what_a_query_scores_by_frequency() -> None:
-    terms = planning.understand("merge AND type:FUNCTION AND calls:sort NOT union").terms
-    assert {token for _, token in terms} == {"merge"}
-    assert planning.understand("load*~ OR *x* OR lines:[1 TO 2]").terms == (("name_prefixes", "load"),)
-
-
 class Foreign:
     """An index of somebody else, which tells nothing of its words."""
 
@@ -182,17 +174,3 @@ def test_patterns_that_are_too_large_are_told(tiny: EmbeddedIndex, networkx_inde
     query = "/(a{900}){900}/"
     alone = networkx_index.search(query).repairs
     assert CombinedIndex([tiny, networkx_index]).search(query).repairs == alone != ()
-
-
-def test_folders_searched_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "home"))
-    small, large = tmp_path / "small", tmp_path / "large"
-    for folder in (small, large):
-        folder.mkdir()
-    (small / "orders.py").write_text("\n\n".join(TINY.values()) + "\n")
-    body = "    rows = sorted(set(left) | set(right))\n    return [row for row in rows if row.union]\n"
-    functions = [f'def union_{at}(left, right):\n    """The union of rows, union {at}."""\n{body}' for at in range(60)]
-    (large / "rows.py").write_text("\n\n".join([*functions, f"def union(left, right):\n{body}"]))
-    found = codenav.search("union", on=[large, small], limit=3)
-    assert ("union", "orders.py") in {(hit.name, hit.path) for hit in found}
-    assert ("union", "rows.py") in {(hit.name, hit.path) for hit in found}
