@@ -173,7 +173,7 @@ class Hit:
     The block is loaded on first access of a field that is not here: kind and path are where the search knew them.
     """
 
-    __slots__ = ("_block", "_load", "id", "kind", "moved", "path", "score", "weight", "why")
+    __slots__ = ("_block", "_load", "_why", "id", "kind", "moved", "path", "remark", "score", "weight")
 
     def __init__(
         self,
@@ -182,16 +182,19 @@ class Hit:
         kind: BlockKind | None = None,
         path: str | None = None,
         score: float,
-        why: str,
+        why: str | Callable[[CodeBlock], str],
         load: Callable[[], CodeBlock],
     ) -> None:
-        self.id, self.score, self.why = id, score, why
+        """`why` may be worked out from the block, on access."""
+        self.id, self.score, self._why = id, score, why
         if kind is not None:
             self.kind = kind
         if path is not None:
             self.path = path
         self.weight = 1.0
-        """From 0 to 1: orders hits of equal score. Checks of tools lower it; `why` says so."""
+        """From 0 to 1: orders hits of equal score. Checks of tools lower it, and `remark` says so."""
+        self.remark = ""
+        """An addition to `why`."""
         self.moved: Moved | None = None
         """The change of its place by a `protocols.Ranker`; None if it stayed."""
         self._load = load
@@ -201,6 +204,15 @@ class Hit:
     def of(cls, block: CodeBlock, *, score: float = 0.0, why: str = "") -> Hit:
         """Make a hit for a block in memory."""
         return cls(block.id, kind=block.kind, path=block.path, score=score, why=why, load=lambda: block)
+
+    @property
+    def why(self) -> str:
+        """The reason of the match: `name: exact`, `name: part`, the fields that were searched, or `meaning`."""
+        return f"{self._why if isinstance(self._why, str) else self._why(self.block)}{self.remark}"
+
+    @why.setter
+    def why(self, value: str | Callable[[CodeBlock], str]) -> None:
+        self._why = value
 
     @property
     def block(self) -> CodeBlock:

@@ -78,7 +78,7 @@ class _Vectors:
         self._bytes: npt.NDArray[np.int8] = numpy.load(DATA / "word_vectors.npy")
         self._near = self._bytes[: len(self._offered), :_FIRST].astype(numpy.float32)
         self._sizes = numpy.sqrt(numpy.einsum("ij,ij->i", self._bytes, self._bytes, dtype=numpy.float64))
-        self._cuts: dict[str, list[int]] = {}
+        self._cut = functools.lru_cache(maxsize=100_000)(self._rows_of)
 
     def of(self, word: str) -> npt.NDArray[np.float32] | None:
         """The vector of a word, or the mean of those that it is cut into; None if it cannot be cut."""
@@ -105,7 +105,7 @@ class _Vectors:
     def closeness(self, words: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
         """See the function."""
         np = self._np
-        each = [[row for word in text for row in self._rows_of(word)] for text in (words, *texts)]
+        each = [[row for word in text for row in self._cut(word)] for text in (words, *texts)]
         rows = np.array([row for some in each for row in some], dtype=np.intp)
         vectors = self._bytes[rows] * (self._weights[rows] / self._sizes[rows].astype(np.float32))[:, None]
         means = np.zeros((len(each), vectors.shape[1]), dtype=np.float32)
@@ -117,14 +117,6 @@ class _Vectors:
         sizes = np.sqrt(np.einsum("ij,ij->i", means, means))
         cosines = (means[1:] @ means[0]) / np.maximum(sizes[1:] * sizes[0], 1e-9)
         return [max(round(float(cosine), DIGITS), 0.0) for cosine in cosines]
-
-    def _rows_of(self, word: str) -> list[int]:
-        rows = self._cuts.get(word)
-        if rows is None:
-            if len(self._cuts) > 100_000:
-                self._cuts.clear()
-            rows = self._cuts[word] = self._cut(word)
-        return rows
 
     def nearest(self, vector: npt.NDArray[np.float32], word: str, count: int) -> tuple[tuple[str, float], ...]:
         """The offered words nearest to a vector."""
@@ -145,7 +137,8 @@ class _Vectors:
         found.pop(stem(word), None)
         return tuple(found.values())[:count]
 
-    def _cut(self, word: str) -> list[int]:
+    def _rows_of(self, word: str) -> list[int]:
+        """The row of a word, or those of the words that it is cut into; none if it cannot be cut."""
         if word in self._rows:
             return [self._rows[word]]
         rows: list[int] = []

@@ -6,42 +6,23 @@ import difflib
 import fnmatch
 from collections.abc import Callable
 
-from codenav.core.blocks import BlockKind, CodeBlock, Hit
+from codenav.core.blocks import CodeBlock
 from codenav.retrieval import analysis, stems
 from codenav.retrieval.query import tree
 
 
-class Found(Hit):
-    """A hit that computes `why` on access, since that loads the block."""
-
-    __slots__ = ("_tree", "lifted")
-
-    def __init__(
-        self, id: str, *, kind: BlockKind, path: str, score: float, query: tree.Node, load: Callable[[], CodeBlock]
-    ) -> None:
-        self._tree = query
-        self.lifted = False
-        """True if its meaning brought it before a hit that matches the words better."""
-        super().__init__(id, kind=kind, path=path, score=score, why="", load=load)
-
-    @property
-    def why(self) -> str:
-        """`name: exact`, `name: part`, or the fields that were searched; `meaning` if that found or lifted it."""
-        found = why(self._tree, self.block)
-        return f"{found}, meaning" if self.lifted and found != MEANING else found
-
-    @why.setter
-    def why(self, value: str) -> None:
-        if value:
-            raise AttributeError("why is worked out from the block")
-
-
-def why(node: tree.Node, block: CodeBlock) -> str:
+def why(node: tree.Node, block: CodeBlock, *, lifted: bool = False) -> str:
     """The reason of a match: `name: exact` for a whole identifier of the name, `name: part` for a part or a pattern.
 
     Otherwise the fields that were searched: `text`, `doc`, or those of a query that only filters (`type, file_path`);
-    `meaning` for a block that holds no word of the query.
+    `meaning` for a block that holds no word of the query, and besides if that brought it before a hit that matches the
+    words better (`lifted`).
     """
+    found = _why(node, block)
+    return f"{found}, {MEANING}" if lifted and found != MEANING else found
+
+
+def _why(node: tree.Node, block: CodeBlock) -> str:
     leaves = tree.leaves(node)
     wholes, parts = (set(tokens.split()) for tokens in analysis.named(block.name))
     fields = {leaf: getattr(leaf, "field", "lines" if isinstance(leaf, tree.Lines) else "") for leaf in leaves}

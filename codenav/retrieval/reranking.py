@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from codenav.core.blocks import BlockKind, CodeBlock, SearchResult
+from codenav.core.blocks import BlockKind, CodeBlock, Hit, SearchResult
 from codenav.retrieval import analysis, documents, meaning
 from codenav.retrieval.planning import Understood
-from codenav.retrieval.reasons import Found
+from codenav.retrieval.reasons import why
 from codenav.retrieval.stems import STOP
 
 WINDOW = 30
@@ -27,7 +28,7 @@ DIGITS = 5
 """Significant digits of a score; what is equal in them is ordered by path, line and id."""
 
 
-FoundHits = tuple[Sequence[Found], int, Sequence[str]]
+FoundHits = tuple[Sequence[Hit], int, Sequence[str]]
 """The hits of an engine, the number of all that match, and sentences on what it left out."""
 NONE: FoundHits = ((), 0, ())
 
@@ -44,7 +45,7 @@ def search_result(
     )
 
 
-def again(asked: Understood, hits: Sequence[Found], *, near: bool) -> list[Found]:
+def again(asked: Understood, hits: Sequence[Hit], *, near: bool) -> list[Hit]:
     """The hits of plain words, best first; beyond the first `WINDOW` as they are.
 
     `near`: by meaning too, where the words describe. Without operators, what is the same to a reader is there once.
@@ -65,7 +66,9 @@ def again(asked: Understood, hits: Sequence[Found], *, near: bool) -> list[Found
             kept.append(at)
         seen |= keys
     for at, before in zip(kept, sorted(kept), strict=True):
-        first[at].score, first[at].lifted = scores[at], before < at
+        first[at].score = scores[at]
+        if before < at:
+            first[at].why = partial(why, asked.read.tree, lifted=True)
     return [*(first[at] for at in kept), *hits[WINDOW:]]
 
 

@@ -6,36 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from codenav.core.blocks import CodeBlock, Hit, SearchResult
+from codenav.core.blocks import CodeBlock, SearchResult
 from codenav.indexers.sources import Source
 from codenav.tools import weights
 from codenav.tools.weights import Checked
 
 AHEAD = 16
 """Hits fetched beyond a limit at first, to see whether many share the last score."""
-
-
-class _Weighed(Hit):
-    """A hit with a weight below 1 and the reason for it."""
-
-    __slots__ = ("_checked", "_hit")
-
-    def __init__(self, hit: Hit, checked: Checked) -> None:
-        self._hit = hit
-        self._checked = checked
-        super().__init__(hit.id, kind=hit.kind, path=hit.path, score=hit.score, why="", load=lambda: hit.block)
-        self.weight = checked.weight
-
-    @property
-    def why(self) -> str:
-        """The reason of the match, and the weight with what lowers it."""
-        reasons = "; ".join(self._checked.reasons[:2])
-        return f"{self._hit.why}; weight {self.weight:g}" + (f" ({reasons})" if reasons else "")
-
-    @why.setter
-    def why(self, value: str) -> None:
-        if value:
-            raise AttributeError("why is that of the match")
 
 
 class ToolWeights:
@@ -89,7 +66,9 @@ class ToolWeights:
                 break
             result = search(asked)
         hits = [hit for hit in result.hits if not (strict and _wanting(checks, hit.path))]
-        hits = [_Weighed(hit, checks[hit.path]) if _wanting(checks, hit.path) else hit for hit in hits]
+        for hit in hits:
+            if _wanting(checks, hit.path):
+                hit.weight, hit.remark = checks[hit.path].weight, _remark(checks[hit.path])
         hits.sort(key=lambda hit: (-hit.score, -hit.weight))
         return replace(result, hits=hits[:limit], total=result.total - (len(result.hits) - len(hits)))
 
@@ -97,6 +76,12 @@ class ToolWeights:
         """Blocks, without those of tools that a check found wanting if `strict` is set."""
         checks = self.checks() if strict else {}
         return (block for block in blocks if not _wanting(checks, block.path))
+
+
+def _remark(checked: Checked) -> str:
+    """The weight of a tool with what lowers it."""
+    reasons = "; ".join(checked.reasons[:2])
+    return f"; weight {checked.weight:g}" + (f" ({reasons})" if reasons else "")
 
 
 def _wanting(checks: Mapping[str, Checked], path: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, IndexStats
+from codenav.core.blocks import BlockKind, CodeBlock, Frequencies, Hit, IndexStats
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.builds import FileEntry
@@ -19,7 +19,7 @@ from codenav.retrieval.elastic.lines import BLOCK, FIRST, NUMBER, id_and_kind
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.planning import Term
 from codenav.retrieval.query.tree import Node
-from codenav.retrieval.reasons import Found
+from codenav.retrieval.reasons import why
 
 PAGE = 500
 """Blocks per request where all are read."""
@@ -140,16 +140,16 @@ class Reader:
         """Check that the index is still there. Raises as `load`."""
         self._ask("took", query=queries.NOTHING, size=0)
 
-    def hits(self, found: Ranking, query: Node, load: Load, *, first: int = FIRST_TEXTS) -> list[Found]:
+    def hits(self, found: Ranking, query: Node, load: Load, *, first: int = FIRST_TEXTS) -> list[Hit]:
         """The hits of a ranking, which load their block on first access, `first` of them together."""
         texts = _Texts([row.id for row in found.rows], load, first)
         return [
-            Found(
+            Hit(
                 row.id,
                 kind=row.kind,
                 path=row.path,
                 score=row.score / documents.WEIGHT_SCALE,
-                query=query,
+                why=partial(why, query),
                 load=partial(texts.block, place),
             )
             for place, row in enumerate(found.rows)

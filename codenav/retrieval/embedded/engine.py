@@ -13,14 +13,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from codenav.core.blocks import CodeBlock, Frequencies
+from codenav.core.blocks import CodeBlock, Frequencies, Hit
 from codenav.core.errors import IndexUnavailable
 from codenav.retrieval import analysis, documents, plan
 from codenav.retrieval.embedded import rows
 from codenav.retrieval.embedded.rows import Row
 from codenav.retrieval.plan import Plan
 from codenav.retrieval.query.tree import Node
-from codenav.retrieval.reasons import Found
+from codenav.retrieval.reasons import why
 
 WRITER_BYTES = 64_000_000
 """Memory of the writer before it starts a new segment; 128 MB are no faster and take twice the memory."""
@@ -221,17 +221,17 @@ class Reader:
         with translated():
             return list(self._searcher.fast_field_values(field, addresses))
 
-    def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Found]:
+    def hits(self, found: Sequence[tuple[float, Any]], query: Node) -> list[Hit]:
         """The hits of a ranking, which load their block on first access."""
         addresses = [address for _, address in found]
         ids, kinds, files = (self._numbers(name, addresses) for name in ("id_number", "kind", "file"))
         return [
-            Found(
+            Hit(
                 f"{id:016x}",
                 kind=rows.KINDS[kind],
                 path=self._paths.get(file, ""),
                 score=score / documents.WEIGHT_SCALE,
-                query=query,
+                why=partial(why, query),
                 load=partial(self.block, address),
             )
             for id, kind, file, (score, address) in zip(ids, kinds, files, found, strict=True)

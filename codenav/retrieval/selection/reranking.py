@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from codenav.core.blocks import Hit, Moved, Vote
 from codenav.core.errors import Cancelled, CodeNavError, IndexUnavailable, RankingFailed
 from codenav.core.tool_selection import ToolSelection
+from codenav.retrieval.selection.rerank_server import RerankServer
 
 MOST = 50
 """Hits whose texts a search sends to a service: the first ones. Those behind stay behind."""
@@ -19,27 +19,15 @@ REMEMBERED = 10_000
 _TEXT = 1000
 
 
-class Scorer(Protocol):
-    """A service that scores texts for a query."""
-
-    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a finite score for each text, higher for a better one.
-
-        Raises:
-            Unavailable: it does not answer, or not in the right form.
-        """
-        ...
-
-
 class RerankRanker:
     """A `protocols.Ranker` by the scores of a service. Of a hit that is sent, signature and docstring are loaded.
 
     Nothing is dropped: hits that the settings leave out follow the chosen ones, in the order in which they came.
     """
 
-    def __init__(self, settings: ToolSelection, scorer: Scorer, *, tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: ToolSelection, server: RerankServer, *, tell: Callable[[str], None]) -> None:
         """`tell` gets a line where the service fails and the settings say `skip`."""
-        self._settings, self._scorer, self._tell = settings, scorer, tell
+        self._settings, self._server, self._tell = settings, server, tell
         self._scores: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
@@ -84,7 +72,7 @@ class RerankRanker:
             known = {id: self._scores[asked, id] for id in texts if (asked, id) in self._scores}
         new = [id for id in texts if id not in known]
         if new:
-            known |= zip(new, self._scorer.score(asked, [texts[id] for id in new]), strict=True)
+            known |= zip(new, self._server.score(asked, [texts[id] for id in new]), strict=True)
             with self._lock:
                 if len(self._scores) > REMEMBERED:
                     self._scores.clear()
