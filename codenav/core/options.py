@@ -42,9 +42,11 @@ class StoreOptions:
     )  # fmt: skip
     elasticsearch_replicas: int = setting(
         0, "Copies of each shard besides the first one; 0 suits a single node.",
-        key="elasticsearch.replicas", metavar="N", least=0,
+        key="elasticsearch.replicas", metavar="N", least=0, most=20,
     )  # fmt: skip
-    elasticsearch_shards: int = setting(1, "Shards of each index.", key="elasticsearch.shards", metavar="N", least=1)
+    elasticsearch_shards: int = setting(
+        1, "Shards of each index.", key="elasticsearch.shards", metavar="N", least=1, most=64
+    )
     elasticsearch_api_key: str = setting(
         "", "API key in encoded form, id:key in base64.", key="elasticsearch.api_key", metavar="KEY", secret=True
     )

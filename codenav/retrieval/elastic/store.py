@@ -9,7 +9,8 @@ from functools import partial
 
 from codenav.core.blocks import IndexStats, StoredIndex
 from codenav.core.config import StoreOptions
-from codenav.core.errors import IndexUnavailable, NotFound, UsageError
+from codenav.core.errors import IndexUnavailable, NotFound
+from codenav.core.setting import check_ranges
 from codenav.retrieval.elastic import schema
 from codenav.retrieval.elastic.connection import BUILD_PATIENCE, Connection
 from codenav.retrieval.elastic.faults import part
@@ -17,9 +18,6 @@ from codenav.retrieval.elastic.index import STORE, ElasticsearchIndex
 from codenav.retrieval.elastic.indices import PREFIX, STATE, Indices, alias_of, marks, stored_bytes
 from codenav.retrieval.elastic.locks import held
 from codenav.retrieval.elastic.reader import IndexReplaced, Reader
-
-MOST_REPLICAS, MOST_SHARDS = 20, 64
-"""Largest numbers of replicas and shards: a greater one is a slip."""
 
 
 class ElasticsearchStore:
@@ -35,12 +33,7 @@ class ElasticsearchStore:
         Raises:
             UsageError: options that cannot be right.
         """
-        for value, least, most, what in (
-            (options.elasticsearch_replicas, 0, MOST_REPLICAS, "replicas"),
-            (options.elasticsearch_shards, 1, MOST_SHARDS, "shards"),
-        ):
-            if not least <= value <= most:
-                raise UsageError(f"elasticsearch.{what} must be from {least} to {most}, not {value}")
+        check_ranges(options)
         self._options = options
         self._connection = Connection(options, patience=patience, notice=notice)
 
