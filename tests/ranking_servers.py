@@ -103,7 +103,7 @@ class RankingServer:
             return Reply(body={"data": [{"id": name} for name in self.models]})
         if received.path == "/v1/embeddings":
             texts = received.body["input"]
-            made = [_vector(text, received.body.get("dimensions", WIDTH)) for text in texts]
+            made = [_vector(text, WIDTH) for text in texts]
             data = [{"object": "embedding", "index": place, "embedding": made[place]} for place in _mixed(len(texts))]
             return self._limited(texts) or Reply(body=self.change({"object": "list", "data": data}))
         return self._reranked(received)

@@ -35,10 +35,6 @@ class ToolSelection:
         metavar="DIR|URL",
     )  # fmt: skip
     embeddings_model: str = setting("", "Model of that server.", metavar="NAME", unset="the only one it lists")
-    embeddings_dimensions: int = setting(
-        0, "Numbers of a vector that the server is asked for.",
-        metavar="N", least=0, most=65_536, zero="the model's own",
-    )  # fmt: skip
     embeddings_api_key: str = setting("", "Key of that server.", metavar="KEY", secret=True)
     rerank_url: str = setting("", "Rerank service that orders the first hits again.", key="rerank.url", metavar="URL")
     rerank_model: str = setting("", "Model of the service.", key="rerank.model", metavar="NAME", unset="its own")

@@ -116,7 +116,6 @@ class Services(Closing):
         self.encoder = open_encoder(
             settings.embeddings,
             model=settings.embeddings_model,
-            dimensions=settings.embeddings_dimensions,
             key=settings.embeddings_api_key,
         )
         self._dense = partial(dense_ranker, encoder=self.encoder, weights=tuned_weights(folder), tell=self._tell)

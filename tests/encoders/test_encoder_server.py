@@ -65,18 +65,10 @@ def test_the_only_model_of_the_server_is_asked_for_and_named() -> None:
     with RankingServer(models=["one"]) as server:
         encoder = EmbeddingServer(server.url)
         encoder.encode(["text"])
-    assert server.requests[-1].body["model"] == "one" and encoder.name.endswith("/v1 one 0")
+    assert server.requests[-1].body["model"] == "one" and encoder.name.endswith("/v1 one")
     with RankingServer(models=["one", "two"]) as server:
         EmbeddingServer(server.url).encode(["text"])
     assert "model" not in server.requests[-1].body
-
-
-def test_dimensions_are_asked_for_and_checked() -> None:
-    with RankingServer() as server:
-        assert EmbeddingServer(server.url, model="m", dimensions=8).encode(["text"]).shape == (1, 8)
-        server.change = lambda answer: {"data": [{"index": 0, "embedding": [1.0] * 64}]}
-        with pytest.raises(Unavailable, match="64 numbers where 8 were asked for"):
-            EmbeddingServer(server.url, model="m", dimensions=8).encode(["text"])
 
 
 def test_a_text_that_is_too_long_for_the_server_is_cut() -> None:

@@ -9,10 +9,10 @@ from codenav.core.protocols import Encoder
 from codenav.retrieval.encoders.directory import is_model
 
 
-def open_encoder(text: str, *, model: str = "", dimensions: int = 0, key: str = "") -> Encoder:
+def open_encoder(text: str, *, model: str = "", key: str = "") -> Encoder:
     """Return the encoder at a URL with `/v1/embeddings`, or in a directory of sentence-transformers.
 
-    `model`, `dimensions` and `key` are for a server (`EmbeddingServer`). Nothing is sent yet.
+    `model` and `key` are for a server (`EmbeddingServer`). Nothing is sent yet.
 
     Raises:
         UsageError: it is no address, or a directory with something else in it.
@@ -23,12 +23,9 @@ def open_encoder(text: str, *, model: str = "", dimensions: int = 0, key: str = 
     if "://" in text:
         from codenav.retrieval.encoders.server import EmbeddingServer
 
-        return EmbeddingServer(text, model=model, dimensions=dimensions, key=key)
-    if model or dimensions:
-        raise UsageError(
-            f"{text} is a directory: a name of the model or a number of dimensions is for a server",
-            hint="leave them out",
-        )
+        return EmbeddingServer(text, model=model, key=key)
+    if model:
+        raise UsageError(f"{text} is a directory: a name of the model is for a server", hint="leave it out")
     folder = Path(text).expanduser()
     if not folder.is_dir():
         raise NotFound(f"no such directory: {text}", hint="a directory with a model, or http://HOST:PORT/v1")

@@ -30,15 +30,12 @@ _TOO_LONG = re.compile(r"token|length|long|large|exceed|context|size", re.IGNORE
 class EmbeddingServer:
     """An encoder (`protocols.Encoder`) on a server. Usable from several threads."""
 
-    def __init__(
-        self, url: str, *, model: str = "", dimensions: int = 0, key: str = "", seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, url: str, *, model: str = "", key: str = "", seconds: float = SECONDS) -> None:
         """Check the address; nothing is sent yet.
 
         Args:
             url: the base (`http://localhost:8080/v1`) or the route itself (`…/v1/embeddings`).
             model: the name to ask for. "" asks for the only model that the server lists, else for none.
-            dimensions: the numbers of a vector that the server is asked for; 0 leaves them to the model.
             key: sent as `Authorization: Bearer`; "" sends none.
             seconds: time limit of one request with its retries.
 
@@ -50,7 +47,7 @@ class EmbeddingServer:
         self._service = JsonService(
             base if path else f"{base}/v1", key=key, seconds=seconds, what="the server of embeddings"
         )
-        self._model, self._dimensions = model, dimensions
+        self._model = model
         self._characters, self._size = CHARACTERS, BATCH
         self._width = 0
         self._asked = bool(model)
@@ -59,7 +56,7 @@ class EmbeddingServer:
     @property
     def name(self) -> str:
         """The address and the model."""
-        return f"{shown_url(self._service.url)} {self._named()} {self._dimensions}".strip()
+        return f"{shown_url(self._service.url)} {self._named()}".strip()
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> npt.NDArray[np.float32]:
         """Return a row of length 1 for each text, zeros for an empty one.
@@ -87,8 +84,6 @@ class EmbeddingServer:
             body: dict[str, Any] = {"input": cut, "encoding_format": "float"}
             if named := self._named():
                 body["model"] = named
-            if self._dimensions:
-                body["dimensions"] = self._dimensions
             try:
                 return self._read(self._service.post(body, path="/embeddings"), len(cut))
             except Refused as refused:
@@ -125,11 +120,6 @@ class EmbeddingServer:
                 raise self._service.fault(f"gave vectors of {self._width} and of {len(vector)} numbers")
             self._width = len(vector)
             rows[place] = np.array(vector, np.float32)
-        if self._dimensions and self._width != self._dimensions:
-            raise self._service.fault(
-                f"gave vectors of {self._width} numbers where {self._dimensions} were asked for",
-                hint="leave --set embeddings_dimensions out",
-            )
         return rows
 
     def _named(self) -> str:
