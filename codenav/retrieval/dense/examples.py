@@ -54,7 +54,7 @@ class Examples:
 
 
 def check(parts: Sequence[Examples], left_out: str = "") -> None:
-    """Check that there is enough to train on. `left_out` is told of what might have been trained on.
+    """Check that there is enough to train on. `left_out` names what might have been trained on.
 
     Raises:
         UsageError: there is nothing to choose from, or too few requests.

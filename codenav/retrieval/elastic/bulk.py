@@ -135,7 +135,7 @@ class Sender:
 
 
 Pair = tuple[bytes, bytes | None]
-"""What is to be done, and the document if there is one."""
+"""An action, and its document if there is one."""
 
 
 def _fitting(pairs: Sequence[Pair], size: int) -> int:

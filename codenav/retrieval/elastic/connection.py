@@ -35,7 +35,7 @@ LEAST_PATIENCE = 1.0
 BUILD_PATIENCE = 60.0
 """Seconds in which a step of a build is tried again: a node that restarts is back in 10 to 25 s."""
 TOLD_AFTER, TOLD_AGAIN = 2.0, 30.0
-"""Seconds for which something is tried again before it is told, and least seconds between two such notices."""
+"""Seconds for which something is tried again before a notice, and least seconds between two notices."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
 """Seconds between two tries; each pause is twice as long as the one before."""
 _PORTS = "write the port: 9200 as a rule, 443 for many hosted ones"
@@ -51,7 +51,7 @@ class Connection:
     def __init__(
         self, options: StoreOptions, *, patience: float = BUILD_PATIENCE, notice: Callable[[str], None] | None = None
     ) -> None:
-        """`patience`: seconds in which a step of a build is tried again; `notice` is told when that takes long.
+        """`patience`: seconds in which a step of a build is tried again; `notice` gets a line if that takes long.
 
         Raises:
             UsageError: a URL or a file that cannot be right, or two ways to say who we are.

@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class TuningSettings:
-    """How an encoder is tuned. The defaults suit a small encoder and some thousand pairs."""
+    """The settings of a tuning. The defaults suit a small encoder and some thousand pairs."""
 
     epochs: int = 2
     """Times that each pair is seen."""

@@ -30,7 +30,7 @@ _PATTERN = re.compile(r"/((?:[^/\\\n]|\\.){1,300})/(?=[\s)^]|\Z)")
 _MORE = re.compile(rf"(?:\s*(?:,|\|\|?|&)\s*|\s+(?:OR|or|and)\s+){FURTHER_VALUE}")
 _MORE_QUOTED = re.compile(r"\s+OR\s+\"([^\"\\]*)\"(?![~^])")
 _CALL = re.compile(r"\(.*|\A[\s.@&]*(?:(?:await|new)\s+)*(?=\w)", re.DOTALL)
-"""What people write around a name that is called; a star is a wildcard."""
+"""The text that people write around a name that is called; a star is a wildcard."""
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
