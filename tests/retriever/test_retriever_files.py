@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -70,16 +69,14 @@ def test_a_retriever_that_cannot_be_written_is_told(made: Made, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["tokens.txt", "vectors.npy", "memory.npz"])
-def test_a_file_that_is_cut_short_changed_or_gone_is_told(folder: Path, name: str) -> None:
+def test_a_file_that_is_cut_short_or_gone_is_told(folder: Path, name: str) -> None:
     path = folder / name
-    data = path.read_bytes()
-    for content, told in ((data[:-7], "is cut short: "), (data[:-1] + bytes([data[-1] ^ 1]), "was changed")):
-        path.write_bytes(content)
-        with pytest.raises(Unavailable, match=told) as raised:
-            files.read(folder)
-        assert "train it again" in raised.value.hint
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(Unavailable, match="does not fit together") as raised:
+        files.read(folder)
+    assert "train it again" in raised.value.hint
     path.unlink()
-    with pytest.raises(Unavailable, match=f"is not whole: {name}"):
+    with pytest.raises(Unavailable, match=f"is not whole: No such file or directory: .*{name}"):
         files.read(folder)
 
 
@@ -125,25 +122,9 @@ def saved(save: Callable[..., None], *arrays: Any, **keywords: Any) -> bytes:
         ("tokens.txt", b"\xff\n", "can't decode"),
     ],
 )
-def test_files_that_fit_their_hashes_and_nothing_else_are_told(
-    folder: Path, name: str, content: bytes, told: str
-) -> None:
+def test_files_of_another_content_are_told(folder: Path, name: str, content: bytes, told: str) -> None:
     (folder / name).write_bytes(content)
-    description = json.loads((folder / files.DESCRIPTION).read_text())
-    description["files"][name] = {"bytes": len(content), "blake2b": files._hash(content)}
-    (folder / files.DESCRIPTION).write_text(json.dumps(description))
     with pytest.raises(Unavailable, match=f"does not fit together: .*{told}"):
-        files.read(folder)
-
-
-def test_a_file_of_another_size_is_not_even_read(folder: Path) -> None:
-    with open(folder / "vectors.npy", "ab") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(Unavailable, match="has another size: 1099511627776 bytes"):
-        files.read(folder)
-    (folder / "vectors.npy").unlink()
-    os.mkfifo(folder / "vectors.npy")
-    with pytest.raises(Unavailable, match="is cut short: 0 bytes"):
         files.read(folder)
 
 

@@ -120,8 +120,8 @@ def read(folder: str | Path) -> Retriever:
             f"{folder} holds no retriever: {DESCRIPTION} is missing", hint="one that codenav train-retriever wrote"
         )
     described = _described(folder)
-    data = {name: _checked(folder / name, entry) for name, entry in described["files"].items()}
     try:
+        data = {name: (folder / name).read_bytes() for name in described["files"]}
         names = data[TOKENS].decode().split("\n")[:-1]
         vectors = np.load(io.BytesIO(data[VECTORS]), allow_pickle=False)
         if vectors.shape != (len(names), DIMENSIONS) or vectors.dtype.kind != "f":
@@ -130,7 +130,9 @@ def read(folder: str | Path) -> Retriever:
             raise ValueError("vectors that are not finite")
         memory = _memory(data[MEMORY]) if MEMORY in data else None
         weights = Weights(**described["weights"]) if described["weights"] else None
-        name = f"words:{described['files'][VECTORS]['blake2b']}"
+        name = f"words:{_hash(data[VECTORS])}"
+    except OSError as error:
+        raise Unavailable(f"{folder} is not whole: {error.strerror or error}: {error.filename}", hint=AGAIN) from error
     except Exception as error:
         # numpy and zipfile raise whatever a broken file makes them raise.
         raise Unavailable(f"{folder} does not fit together: {error}", hint=AGAIN) from error
@@ -164,22 +166,6 @@ def _described(folder: Path) -> dict[str, Any]:
     if not isinstance(entries, dict) or not {TOKENS, VECTORS} <= set(entries) <= {TOKENS, VECTORS, MEMORY}:
         raise Unavailable(f"{path} lacks weights or files", hint=AGAIN)
     return found
-
-
-def _checked(path: Path, entry: Any) -> bytes:
-    wanted, hashed = (entry.get("bytes"), entry.get("blake2b")) if isinstance(entry, dict) else (None, None)
-    try:
-        # Not read if it is of another size: it may be huge, or a pipe.
-        size = path.stat().st_size
-        data = path.read_bytes() if size == wanted else b""
-    except OSError as error:
-        raise Unavailable(f"{path.parent} is not whole: {path.name}: {error.strerror or error}", hint=AGAIN) from error
-    if size != wanted:
-        what = "is cut short" if isinstance(wanted, int) and size < wanted else "has another size"
-        raise Unavailable(f"{path} {what}: {size} bytes of {wanted}", hint=AGAIN)
-    if _hash(data) != hashed:
-        raise Unavailable(f"{path} was changed since it was trained", hint=AGAIN)
-    return data
 
 
 def _hash(data: bytes) -> str:
