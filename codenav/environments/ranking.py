@@ -67,7 +67,7 @@ class Ranking:
         scores, faults = [hit.score for hit in found.hits], dict[str, None]()
         ordered, total = self._ordered(found, load, seen, faults, checked=False)
         known = {hit.id for hit in found.hits}
-        if not all(is_there(hit) for hit in ordered[:shown] if hit.id not in known):
+        if not all(_is_there(hit) for hit in ordered[:shown] if hit.id not in known):
             for hit, score in zip(found.hits, scores, strict=True):
                 hit.score = score
             ordered, total = self._ordered(found, load, seen, faults, checked=True)
@@ -101,7 +101,7 @@ class Ranking:
                         why = getattr(ranker, "why", BROUGHT)
                         brought.append(Hit(id, score=0.0, why=why, load=partial(load, id)))
                         votes[id] = {vote.name: vote for vote in each}
-                brought = [hit for hit in brought if not checked or is_there(hit)]
+                brought = [hit for hit in brought if not checked or _is_there(hit)]
                 ordered = _by(ranker, request, found.query, called, [*hits, *brought])
             except (Cancelled, RankingFailed):
                 raise
@@ -136,7 +136,7 @@ def _by(ranker: Ranker, request: str, query: str, called: Sequence[str], hits: S
     return ordered
 
 
-def is_there(hit: Hit) -> bool:
+def _is_there(hit: Hit) -> bool:
     """True if the block of a hit can be had. It is loaded, and kept."""
     try:
         return bool(hit.block)

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from ranking_servers import Change, RankingServer, Reply
 
-from codenav.core.cancelling import CancelScope
-from codenav.core.errors import Cancelled, Unavailable, UsageError
+from codenav.core.errors import Unavailable, UsageError
 from codenav.core.system.json_service import JsonService
 from codenav.retrieval.encoders import open_encoder
 from codenav.retrieval.encoders.server import BATCH, EmbeddingServer
@@ -209,15 +208,6 @@ def test_a_name_and_a_password_in_the_address_are_sent_and_never_shown() -> None
             encoder.encode(["text"])
     assert server.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'me:secret 1').decode()}"
     assert "secret" not in str(raised.value) + encoder.name
-
-
-def test_waiting_ends_when_the_work_is_cancelled() -> None:
-    scope = CancelScope()
-    with RankingServer(replies=[Reply(wait=0.5)]) as server, scope.entered():
-        encoder = EmbeddingServer(server.url, model="m")
-        scope.cancel()
-        with pytest.raises(Cancelled):
-            encoder.encode(["text"])
 
 
 @pytest.mark.parametrize("url", ["ftp://host/v1", "http://", "http://a b"])
