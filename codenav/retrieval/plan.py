@@ -6,6 +6,7 @@ ranking is decided here. All scores are BM25 with k1 = 1.2 and b = 0.75 (the onl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -97,3 +98,20 @@ class Constant:
 
 
 Plan = Match | Sequence | Pattern | Near | Between | Everything | Join | Best | Weighted | Constant
+
+
+def leaves(what: Plan, *, scored: bool = False) -> Iterator[Plan]:
+    """The clauses of a plan: all that is neither a join nor a factor; `scored`: those alone whose own score counts."""
+    match what:
+        case Weighted(part):
+            yield from leaves(part, scored=scored)
+        case Constant(part):
+            yield from () if scored else leaves(part)
+        case Join(required, optional, excluded):
+            for part in (*required, *optional, *(() if scored else excluded)):
+                yield from leaves(part, scored=scored)
+        case Best(parts):
+            for part in parts:
+                yield from leaves(part, scored=scored)
+        case _:
+            yield what

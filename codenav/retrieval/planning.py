@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from codenav.core.blocks import BlockKind
 from codenav.retrieval import analysis, descriptions, documents
 from codenav.retrieval.plan import (
-    Best,
     Between,
     Constant,
     Everything,
@@ -21,6 +20,7 @@ from codenav.retrieval.plan import (
     Plan,
     Sequence,
     Weighted,
+    leaves,
 )
 from codenav.retrieval.query import tree
 from codenav.retrieval.query.parser import Query, parse
@@ -304,16 +304,9 @@ def _as_name(run: list[str]) -> list[Plan]:
 
 def terms(what: Plan) -> Iterator[Term]:
     """The terms that a plan scores by their frequency; some come twice."""
-    match what:
-        case Match(field, token):
-            yield field, token
-        case Sequence(field, tokens):
-            yield from ((field, token) for token in tokens)
-        case Weighted(part):
-            yield from terms(part)
-        case Join(required, optional):
-            for part in (*required, *optional):
-                yield from terms(part)
-        case Best(parts):
-            for part in parts:
-                yield from terms(part)
+    for leaf in leaves(what, scored=True):
+        match leaf:
+            case Match(field, token):
+                yield field, token
+            case Sequence(field, tokens):
+                yield from ((field, token) for token in tokens)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from codenav.retrieval import plan
@@ -27,7 +27,7 @@ def ranked(what: Plan, *, refused: Collection[str] = (), described: bool = False
     """
     factor = {"field": PRIOR if described else WORTH, "missing": 1.0}
     looked_for = query(what, refused)
-    phrases = sorted({part.field for part in leaves(what) if isinstance(part, plan.Sequence)})
+    phrases = sorted({part.field for part in plan.leaves(what) if isinstance(part, plan.Sequence)})
     if phrases:
         # A shard that has none of a phrase's words leaves its field out of the statistics of all shards, unless a
         # single word is looked for there as well.
@@ -89,18 +89,3 @@ def pattern(field: str, regex: str, boost: float = 1.0) -> dict[str, Any]:
     """The query for a regular expression, without the operators that only Lucene has."""
     value = {"value": regex, "flags": "NONE", "max_determinized_states": STATES, "rewrite": "constant_score"}
     return {"regexp": {field: {**value, "boost": boost}}}
-
-
-def leaves(what: Plan) -> Iterator[Plan]:
-    """The clauses of a plan: all that is neither a join nor a factor."""
-    match what:
-        case plan.Weighted(part, _) | plan.Constant(part, _):
-            yield from leaves(part)
-        case plan.Join(required, optional, excluded):
-            for part in (*required, *optional, *excluded):
-                yield from leaves(part)
-        case plan.Best(parts):
-            for part in parts:
-                yield from leaves(part)
-        case _:
-            yield what

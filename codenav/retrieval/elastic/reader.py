@@ -227,7 +227,7 @@ class Reader:
 
     def _refused(self, what: Plan) -> Iterator[str]:
         """The patterns of a plan that the server does not take."""
-        found = {part.regex: part.field for part in queries.leaves(what) if isinstance(part, plan.Pattern)}
+        found = {part.regex: part.field for part in plan.leaves(what) if isinstance(part, plan.Pattern)}
         for regex, name in found.items():
             try:
                 self._ask("took", query=queries.pattern(name, regex), size=0)
@@ -273,7 +273,7 @@ def _rows(answer: dict[str, Any]) -> tuple[list[Row], int]:
 
 
 def _count(what: Plan) -> int:
-    return sum(1 for _ in queries.leaves(what))
+    return sum(1 for _ in plan.leaves(what))
 
 
 def _fewer(what: Plan, error: Refused) -> Plan:
