@@ -6,7 +6,7 @@ import functools
 import hashlib
 from typing import Any
 
-from codenav.core.blocks import CodeBlock
+from codenav.core.blocks import BlockKind, CodeBlock, LineSpan
 from codenav.core.config import StoreOptions
 from codenav.retrieval import documents
 from codenav.retrieval.elastic.lines import BLOCK, FIRST, KIND, LAST, NUMBER, PRIOR, ROLE, WORTH
@@ -27,17 +27,11 @@ OWN = {"index.hidden": True, "index.default_pipeline": "_none", "index.final_pip
 WHOLE: dict[str, Any] = {"dynamic": "strict", "_source": {"enabled": True}}
 """The part of every mapping that is not a field, nor our mark."""
 
-_EXAMPLE = {
-    "id": "", "kind": "FUNCTION", "name": "", "qualname": "", "path": "", "lines": [1, 1], "text": "",
-    "signature": "", "docstring": "", "language": "", "source": "",
-    "module": "", "public_name": "", "import_line": "", "calls": [],
-}  # fmt: skip
-
 
 @functools.cache
 def fields() -> dict[str, Any]:
     """The fields of a document, taken from what `documents` makes of a block."""
-    example = CodeBlock.from_dict(_EXAMPLE)
+    example = CodeBlock("", BlockKind.FUNCTION, "", "", "", LineSpan(1, 1), "")
     found: dict[str, Any] = {}
     for name in documents.text_fields(example):
         options = "positions" if name in documents.PHRASES else "docs"
