@@ -25,14 +25,14 @@ class Sampling:
     """0 takes the likeliest token each time."""
     seed: int | None = None
     """Of the random choice; None leaves it to the server."""
-    top_p: float | None = None
-    """Share of the likeliest tokens to choose from; None leaves it to the server."""
     grammar: str = ""
     """The form that the answer has to have, in llama.cpp's GBNF. Left out for a server that refuses it."""
     stop: tuple[str, ...] | None = None
     """Text at which the answer ends; None stands for the ends of the action tags."""
     max_tokens: int = 0
     """Limit of the answer; 0 is the model's own."""
+    top_p: float | None = None
+    """Share of the likeliest tokens to choose from; None leaves it to the server."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class NamedModel:
         Raises:
             UsageError: it is no table, has an unknown key or a value out of range, or `key` is no name of a variable.
         """
-        known = settings_of(cls)
+        known = settings_of(NamedModel)
         if not isinstance(table, Mapping):
             raise UsageError(f"models.{name} in {where} is no table", hint=f"[models.{name}], with model = below it")
         unknown = next((key for key in table if key not in known), None)

@@ -36,5 +36,6 @@ class ApprovedEnvironment:
             return InvalidAction(REFUSED.format(f": {answer.reason}" if answer.reason else ""), NOT_APPROVED)
         code = answer.code or action.content
         seen = self._environment.respond(replace(action, content=code), timeout=timeout)
-        edited = code != action.content and isinstance(seen, CodeObservation)
-        return replace(seen, chosen=code) if edited else seen
+        if code != action.content and isinstance(seen, CodeObservation):
+            return replace(seen, chosen=code)
+        return seen

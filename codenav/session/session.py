@@ -310,7 +310,8 @@ class Session(Closing):
             sandbox=space.sandbox.info.to_dict(),
             work_dir=str(space.work_dir),
             folder=folder,
-            **({"parent": self.past.newest.id, "restored": tuple(self.past.lines)} if self.past else {}),
+            parent=self.past.newest.id if self.past else "",
+            restored=tuple(self.past.lines) if self.past else (),
         )
         recorder = self._records.recorder(id, secrets=secrets)
         try:

@@ -91,7 +91,7 @@ def open_model(
         notice=notice,
         heard=heard,
         max_tokens=max_tokens,
-        sampling=Sampling(own.temperature or 0.0, own.seed, own.top_p),
+        sampling=Sampling(own.temperature or 0.0, own.seed, top_p=own.top_p),
         context=own.context,
         prices=(own.price_in, own.price_out),
     )
