@@ -126,20 +126,22 @@ class ToolCalls:
                 raise MissingExtra("the broker of tools", "tools") from error
             raise
         from codenav.agents.models import open_model as usual
-        from codenav.session.shown_answers import Shortener
 
         # Before a model is opened: what is missing is told first.
         own = Secrets(options).masked()
-        compress = Shortener(folders, options, open_model or usual)
+        given = options.compress
+        opened = (open_model or usual)(given) if isinstance(given, str) and given else None
+        model = opened if isinstance(given, str) else given
         made = cls(
             folders,
-            lambda hear: Broker(folders, options, confirm=confirm, called=hear, compress=compress),
+            lambda hear: Broker(folders, options, confirm=confirm, called=hear, model=model),
             handler,
             cancel_question=getattr(confirm, "cancel", lambda: None),
             mask=masker({**(secrets or {}), **own}),
         )
         made.secrets = own
-        made._closing.callback(compress.close)
+        if opened is not None:
+            made._closing.callback(opened.close)
         return made
 
     def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:

@@ -133,16 +133,8 @@ def leaves_of(value: Any, path: Path = ()) -> Iterator[Leaf]:
 
 def how_many(value: Any) -> int:
     """The number of values in an answer."""
-    count, waiting = 0, [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Mapping) and each:
-            waiting.extend(each.values())
-        elif isinstance(each, list) and each:
-            waiting.extend(each)
-        else:
-            count += 1
-    return count
+    below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return sum(map(how_many, below)) if below else 1
 
 
 def first_leaves(value: Any) -> list[Leaf]:

@@ -11,7 +11,6 @@ A call is `tools/SPEC/NAME` with `{"arguments": {…}}`. Its answer is one of
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
 import threading
@@ -25,6 +24,7 @@ from codenav.core.approval import Approver
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.execution import ToolCall
 from codenav.core.options import GATES, ToolOptions
+from codenav.core.protocols import Model
 from codenav.core.secrets.masking import data_masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.terminal_text import flattened, neutral
@@ -32,7 +32,7 @@ from codenav.tools.addresses import is_url
 from codenav.tools.broker import answers
 from codenav.tools.broker.answers import Promises
 from codenav.tools.broker.arguments import ArgumentChecker, without_content
-from codenav.tools.broker.compress import compressed
+from codenav.tools.broker.compress import Compressor
 from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.gates import DRY_RUN, Gate
 from codenav.tools.broker.local import call_function, call_mcp
@@ -50,9 +50,6 @@ MOST_CALLS = 200
 NOT_SENT = "not sent (dry run)"
 """The answer of a call that a dry run checked and did not send."""
 _NAME = re.compile(r"tools/(\w+)/(\w+)", re.ASCII)
-
-Compress = Callable[[Operation, str, Any], str]
-"""A function of an operation, the request of the run and an answer that returns the answer's text for people."""
 
 
 class _Service:
@@ -83,7 +80,7 @@ class Broker(Closing):
         *,
         confirm: Approver | None = None,
         called: Callable[[ToolCall], None] | None = None,
-        compress: Compress | None = None,
+        model: Model | None = None,
     ) -> None:
         """Open the states of tool sources; nothing is sent.
 
@@ -92,7 +89,7 @@ class Broker(Closing):
             options: Gate, secrets, server, functions.
             confirm: Asks a person about a call that is to be approved; without it such a call is refused.
             called: Gets the record of each call when it is over.
-            compress: Shortens answers for the record; without it rules do.
+            model: Names the fields of long answers that the record shows; without it rules do.
 
         Raises:
             UsageError: no such gate, a secret is not NAME=VARIABLE, or no source takes it.
@@ -103,7 +100,7 @@ class Broker(Closing):
         self._options = options
         self._gate = Gate(options.allow, confirm, asks=options.approve == "writes")
         self._called = called or (lambda call: None)
-        self._compress = compress
+        self._compress = Compressor(options.answer_characters, model)
         self._http = Http(call_seconds=options.tool_timeout)
         self._services = {service.spec.name: service for service in map(_Service, folders)}
         self._secrets = Secrets(options, [service.spec for service in self._services.values()])
@@ -288,16 +285,10 @@ class Broker(Closing):
         """Return an answer as an observation shows it; before it, where it is not what the specification promises."""
         with self._lock:
             request = self._request
-        limit, schemas = self._options.answer_characters, service.spec.schemas
-        shown = ""
-        if self._compress is not None:
-            # A model that compresses may be away: the answer is there all the same.
-            with contextlib.suppress(Exception):
-                shown = self._compress(operation, request, result.kept)
-        shown = shown or compressed(operation, schemas, request, result.kept, limit)
+        shown = self._compress(operation, service.spec.schemas, request, result.kept)
         broken = service.promises.broken(operation, result.given["value"]) if "value" in result.given else ""
         odd = "; ".join(filter(None, (broken, result.odd)))
-        return f"{odd}; {shown}"[:limit] if odd else shown
+        return f"{odd}; {shown}"[: self._options.answer_characters] if odd else shown
 
 
 def server_of(options: ToolOptions, spec: ToolSpec, operation: Operation) -> str:

@@ -140,7 +140,7 @@ def _trials(state: State, spec: ToolSpec, options: ToolOptions, found: dict[str,
     """A row for each operation that only reads; the reasons of those that failed go into `found`."""
     made: list[ToolCall] = []
     reading = replace(options, allow="read")
-    with closing(Broker([state.path], reading, called=made.append, compress=lambda *_: "")) as broker:
+    with closing(Broker([state.path], reading, called=made.append)) as broker:
         for item in spec.operations:
             path = state.summary.operations[item.name]
             callable_here = item.method or spec.transport or item.name in options.handlers

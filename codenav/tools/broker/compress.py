@@ -7,20 +7,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from codenav.core.errors import CodeNavError
 from codenav.core.messages import Message
 from codenav.core.protocols import Model
-from codenav.tools.broker.answer_leaves import Leaf, Path, Schemas, first_leaves, how_many, leaves_of, scored
+from codenav.tools.broker.answer_leaves import Leaf, Schemas, first_leaves, how_many, leaves_of, scored
 from codenav.tools.model import Operation, Schema
 
 LIMIT = 1024
 """Characters of an answer in an observation: from there on the thesis behind the tool graph compresses answers."""
 LONGEST_TEXT = 160
 """Characters of a text inside a compressed answer."""
-_MISSES = 200
-"""Values that do not fit any more before the rest is left out without a look."""
-_ROUNDS = 3
-"""Rounds of filling: the second and third use the room that the first estimated too large."""
+_MISSES = 100
+"""Values after the first that does not fit that are tried one by one."""
 FIELDS = 300
 """Most fields in the shape of an answer that a model is shown."""
 LONGEST_FIRST = 60
@@ -58,7 +55,8 @@ class Compressor:
         if self._model and not isinstance(value, str) and not _fits(value, self._limit):
             try:
                 leaves = _of_fields(first_leaves(value), self._fields(self._model, operation, request, value))
-            except (CodeNavError, RecursionError):
+            except Exception:
+                # The model may be away, or somebody's own: the answer is there all the same.
                 leaves = []
             if leaves:
                 return fitted(value, leaves, self._limit)
@@ -114,48 +112,21 @@ def cut(text: str, limit: int) -> str:
 def fitted(value: Any, leaves: Sequence[Leaf], limit: int) -> str:
     """An answer with as many of these values as fit, those at the front first, in the order of the answer."""
     total = how_many(value)
-    fit, waiting = list[Leaf](), list(leaves)
-    shown = _shown(value, fit, total)
-    # What a value costs is estimated from above; the room that this leaves is filled in another round.
-    for _ in range(_ROUNDS):
-        more, waiting = _fitting(
-            waiting, {leaf.path[:end] for leaf in fit for end in range(len(leaf.path))}, limit - len(shown)
-        )
-        text = _shown(value, [*fit, *more], total)
-        while len(text) > limit and more:
-            del more[-max(1, len(more) // 10) :]
-            text = _shown(value, [*fit, *more], total)
-        if not more:
-            break
-        fit, shown = [*fit, *more], text
-    return shown if fit else cut(text_of(value), limit)
 
+    def shown(chosen: Sequence[Leaf]) -> str:
+        return _shown(value, chosen, total)
 
-def _fitting(leaves: Sequence[Leaf], opened: set[Path], room: int) -> tuple[list[Leaf], list[Leaf]]:
-    """The values that fit beside those whose objects and lists are open already, and the others."""
-    opened = {(), *opened}
-    fit, others = list[Leaf](), list[Leaf]()
-    for leaf in leaves:
-        if leaf.length and leaf.path in opened:
-            continue
-        cost, parents = _cost(leaf, opened)
-        if cost > room:
-            others.append(leaf)
-            if len(others) > _MISSES:
-                break
-            continue
-        room -= cost
-        opened |= parents
-        fit.append(leaf)
-    return fit, others
-
-
-def _cost(leaf: Leaf, opened: set[Path]) -> tuple[int, set[Path]]:
-    """Characters that a value adds, and the objects and lists that it opens."""
-    parents = {leaf.path[:end] for end in range(len(leaf.path) + leaf.length)} - opened
-    steps = sum(len(str(path[-1])) + 20 for path in parents if path)
-    name = len(str(leaf.path[-1])) + 6 if leaf.path else 0
-    return steps + (0 if leaf.length else name + len(_value(leaf.value))), parents
+    # As many as are no longer together than the limit; each takes a character at least.
+    least, most = 0, min(len(leaves), limit)
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if len(shown(leaves[:middle])) <= limit else (least, middle - 1)
+    fit = list(leaves[:least])
+    # Then those that fit into the room that the next one was too large for.
+    for leaf in leaves[least + 1 : least + _MISSES]:
+        if len(shown([*fit, leaf])) <= limit:
+            fit.append(leaf)
+    return shown(fit) if fit else cut(text_of(value), limit)
 
 
 def _shown(value: Any, leaves: Iterable[Leaf], total: int) -> str:
