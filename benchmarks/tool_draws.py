@@ -6,13 +6,15 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
+from codenav.tools.broker.request import Credential
 from codenav.tools.model import Operation, Parameter, ToolSpec
 
 
-def arguments_of(operation: Operation, spec: ToolSpec, case: Any) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+def arguments_of(operation: Operation, spec: ToolSpec, case: Any) -> tuple[dict[str, Any], list[Credential], bool]:
     """A drawn call as our arguments and credentials, and if it can be said in them at all."""
     places = {
         "path": dict(case.path_parameters or {}), "query": dict(case.query or {}),
@@ -42,7 +44,7 @@ def arguments_of(operation: Operation, spec: ToolSpec, case: Any) -> tuple[dict[
         where = rest if place == "body" else places.get(place)
         wire = scheme.wire.lower() if place == "header" else scheme.wire
         if scheme.name in needed and scheme.type == "key" and isinstance(where, dict) and wire in where:
-            credentials.append({**scheme.to_dict(), "place": place, "value": where.pop(wire)})
+            credentials.append(Credential(replace(scheme, place=place), where.pop(wire)))
     return given, credentials, not any(places.values()) and not rest
 
 

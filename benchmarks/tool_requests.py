@@ -171,7 +171,7 @@ def compare(
     except Refused:
         outcome.spoilt_refused += 1
     try:
-        request = build(operation.to_dict(), given, SERVER, credentials)
+        request = build(operation, given, SERVER, credentials)
     except Unsendable as problem:
         outcome.differences.append((f"not sent by us: {problem}", operation.id))
         return

@@ -628,7 +628,7 @@ def test_an_answer_that_is_xml_only_is_a_text_and_asked_for_as_it_is(tmp_path: P
         made = one(tmp_path, {"produces": types, "responses": {"200": answer}}, version)
         assert made.result_types[0] == (first or types[0]) and made.result is not None
         assert (made.result["type"] == "string") == is_text, types
-        accept = dict(build(made.to_dict(), {}, "https://shop.example").headers)["Accept"]
+        accept = dict(build(made, {}, "https://shop.example").headers)["Accept"]
         others = [f"{name};q=0.5" for name in types if name != made.result_types[0]]
         assert accept == ", ".join([made.result_types[0], *others, "*/*;q=0.1"])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker.flights import Refused
+from codenav.tools.broker.request import is_file
 from codenav.tools.describing import bounds_of
 from codenav.tools.examples import NoExample, example_arguments, example_of
 from codenav.tools.fitting import Sent, first_problem, validator_for
@@ -155,7 +156,7 @@ def _details(schema: Mapping[str, Any], schemas: Mapping[str, Schema], depth: in
 
 def without_content(value: Any) -> Any:
     """Return arguments as a record keeps them: files with their length in place of their content."""
-    if _is_file(value):
+    if is_file(value):
         file = value["$file"]
         size = len(file["data"].rstrip("=")) * 3 // 4
         return {"$file": {"name": file.get("name"), "type": file.get("type"), "bytes": size}}
@@ -164,18 +165,9 @@ def without_content(value: Any) -> Any:
     return [without_content(item) for item in value] if isinstance(value, list) else value
 
 
-def _is_file(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and set(value) == {"$file"}
-        and isinstance(value["$file"], dict)
-        and isinstance(value["$file"].get("data"), str)
-    )
-
-
 def _with_files(value: Any, room: list[int]) -> Any:
     """Return a value with files as their content, for a schema. Raises Refused."""
-    if _is_file(value):
+    if is_file(value):
         file = value["$file"]
         try:
             content = base64.b64decode(file["data"], validate=True)

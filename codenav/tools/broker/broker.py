@@ -246,7 +246,7 @@ class Broker(Closing):
         server = "" if whole and not self._options.server else target
         credentials = self._secrets.credentials(spec, operation, schemes, server or operation.path, self._http, flight)
         try:
-            request = build(operation.to_dict(), checked, server, credentials)
+            request = build(operation, checked, server, credentials)
         except Unsendable as problem:
             raise Refused(f"{call.tool}: {problem}") from None
         public = self._secrets.must_be_public(spec, target)

@@ -1,7 +1,5 @@
 """The HTTP request of an operation with its arguments: method, URL, headers and body, as OpenAPI writes them.
 
-Operations and schemes are the plain dicts of `codenav.tools.model`.
-
 Nothing in an argument reaches another place of the request than its own: in URLs and cookies values are
 percent-encoded, and what cannot be encoded (line ends in headers, `..` in a path) is refused.
 """
@@ -13,8 +11,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from codenav.tools.model import Body, Operation, Parameter, Scheme
 
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _RESERVED = ":/?@!$'()*,;="
@@ -36,24 +37,38 @@ class Unsendable(ValueError):
     """Arguments that make no request. The message is one sentence."""
 
 
-class Request:
+class Request(NamedTuple):
     """An HTTP request. Header values hold characters up to U+00FF only, each of which is a byte."""
 
-    def __init__(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> None:
-        self.method, self.url, self.headers, self.body = method, url, headers, body
+    method: str
+    url: str
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes | None = None
+
+
+class Credential(NamedTuple):
+    """A scheme with its value: `user:password` for a basic one, the token for one of OAuth2."""
+
+    scheme: Scheme
+    value: str
+
+    @property
+    def key(self) -> str:
+        """The value of a key as it is sent."""
+        return self.scheme.prefix + self.value
+
+
+Given = Sequence[tuple[Parameter, Any]]
+"""Parameters with their arguments."""
 
 
 def build(
-    operation: Mapping[str, Any],
-    arguments: Mapping[str, Any],
-    server: str,
-    credentials: Sequence[Mapping[str, Any]] = (),
+    operation: Operation, arguments: Mapping[str, Any], server: str, credentials: Sequence[Credential] = ()
 ) -> Request:
-    """Return the request of an operation (the dict of `model.Operation`) with arguments by their names in Python.
+    """Return the request of an operation with arguments by their names in Python.
 
-    `server`: base URL, without which `operation["path"]` is a whole URL. `credentials`: dicts of `model.Scheme` with a
-    `value`; basic ones have `user:password`, those of OAuth2 the token. Files are `{"$file": {"name", "type", "data"}}`
-    with base64.
+    `server`: base URL, without which the operation's path is a whole URL. Files are
+    `{"$file": {"name", "type", "data"}}` with base64.
 
     Raises:
         Unsendable: an argument cannot be written where it belongs.
@@ -65,34 +80,31 @@ def build(
 
 
 def _built(
-    operation: Mapping[str, Any], arguments: Mapping[str, Any], server: str, credentials: Sequence[Mapping[str, Any]]
+    operation: Operation, arguments: Mapping[str, Any], server: str, credentials: Sequence[Credential]
 ) -> Request:
     given = [
-        (parameter, arguments[parameter["name"]])
-        for parameter in operation.get("parameters", ())
-        if arguments.get(parameter["name"]) is not None
-        or (parameter["name"] in arguments and parameter["place"] in ("body", "content"))
+        (parameter, arguments[parameter.name])
+        for parameter in operation.parameters
+        if arguments.get(parameter.name) is not None
+        or (parameter.name in arguments and parameter.place in ("body", "content"))
     ]
-    keys = [scheme for scheme in credentials if scheme["type"] == "key"]
-    url, query = _target(operation, given, server, keys)
+    keys = {place: [one for one in credentials if one.scheme.type == "key" and one.scheme.place == place]
+            for place in ("path", "query", "body")}  # fmt: skip
+    url, query = _target(operation, given, server, keys["path"])
     for parameter, value in _at("query", given):
         query += _query(parameter, value)
-    query += [f"{quote(key['wire'], safe='')}={quote(_key(key), safe='')}" for key in keys if key["place"] == "query"]
+    query += [f"{quote(key.scheme.wire, safe='')}={quote(key.key, safe='')}" for key in keys["query"]]
     headers = _headers(operation, given, credentials)
-    content_type, body = _body(operation, given, [key for key in keys if key["place"] == "body"])
+    content_type, body = _body(operation, given, keys["body"])
     if content_type:
         headers = [pair for pair in headers if pair[0].lower() != "content-type"]
         headers.append(("Content-Type", _header("Content-Type", content_type)))
     whole = f"{url}?{'&'.join(query)}" if query else url
-    return Request(operation["method"], whole, headers, body)
+    return Request(operation.method, whole, headers, body)
 
 
-def _at(place: str, given: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    return [(parameter, value) for parameter, value in given if parameter["place"] == place]
-
-
-def _key(key: Mapping[str, Any]) -> str:
-    return str(key.get("prefix", "")) + str(key["value"])
+def _at(place: str, given: Given) -> Given:
+    return [(parameter, value) for parameter, value in given if parameter.place == place]
 
 
 # Values as text.
@@ -113,7 +125,7 @@ def _json(value: Any, *, ascii_only: bool = False) -> str:
 
 def _without_files(value: Any) -> Any:
     """Return JSON data with files as their base64."""
-    if _is_file(value):
+    if is_file(value):
         return value["$file"]["data"]
     if isinstance(value, list):
         return [_without_files(item) for item in value]
@@ -122,13 +134,15 @@ def _without_files(value: Any) -> Any:
     return value
 
 
-def _is_file(value: Any) -> bool:
-    return isinstance(value, dict) and set(value) == {"$file"} and isinstance(value["$file"], dict)
+def is_file(value: Any) -> bool:
+    """True for a file among arguments: `{"$file": {"name", "type", "data"}}`."""
+    file = value["$file"] if isinstance(value, dict) and set(value) == {"$file"} else None
+    return isinstance(file, dict) and isinstance(file.get("data"), str)
 
 
-def _encoder(parameter: Mapping[str, Any]) -> Callable[[str], str]:
+def _encoder(parameter: Parameter) -> Callable[[str], str]:
     """Return the function that makes text safe inside a URL."""
-    if not parameter.get("allow_reserved"):
+    if not parameter.allow_reserved:
         return lambda text: quote(text, safe="")
 
     def kept(text: str) -> str:
@@ -149,25 +163,23 @@ def _parts(value: Any, schema: Mapping[str, Any] | None, joint: str, encode: Cal
     return [encode(_text(item, items if isinstance(items, dict) else None)) for item in value if item is not None]
 
 
-def _expanded(parameter: Mapping[str, Any], value: Any, separator: str, joint: str) -> str:
+def _expanded(parameter: Parameter, value: Any, separator: str, joint: str) -> str:
     """Return a value as RFC 6570 writes it: items with a separator, names and values of an object with a joint."""
     encode = _encoder(parameter)
     if not isinstance(value, (list, dict)):
-        return encode(_text(value, parameter.get("schema")))
-    return separator.join(_parts(value, parameter.get("schema"), joint, encode))
+        return encode(_text(value, parameter.schema))
+    return separator.join(_parts(value, parameter.schema, joint, encode))
 
 
 # The URL.
 
 
-def _target(
-    operation: Mapping[str, Any], given: Sequence[tuple[Any, Any]], server: str, keys: Sequence[Mapping[str, Any]]
-) -> tuple[str, list[str]]:
+def _target(operation: Operation, given: Given, server: str, keys: Sequence[Credential]) -> tuple[str, list[str]]:
     """Return the URL without its query, and the parts of a query that the template has."""
-    template = str(operation["path"]).partition("#")[0]
+    template = operation.path.partition("#")[0]
     template, _, query = template.partition("?")
-    values = {parameter["wire"]: _path(parameter, value) for parameter, value in _at("path", given)}
-    values.update({key["wire"]: quote(_key(key), safe="") for key in keys if key["place"] == "path"})
+    values = {parameter.wire: _path(parameter, value) for parameter, value in _at("path", given)}
+    values.update({key.scheme.wire: quote(key.key, safe="") for key in keys})
     base = server.partition("#")[0].partition("?")[0].rstrip("/")
     if "://" in template.partition("{")[0]:
         parts = urlsplit(template.partition("{")[0])
@@ -189,9 +201,9 @@ def _target(
     return base + (filled if filled.startswith("/") or not filled else f"/{filled}"), [query] if query else []
 
 
-def _path(parameter: Mapping[str, Any], value: Any) -> str:
-    name, style, explode = parameter["wire"], parameter.get("style") or "simple", parameter.get("explode", False)
-    if parameter.get("content_type"):
+def _path(parameter: Parameter, value: Any) -> str:
+    name, style, explode = parameter.wire, parameter.style or "simple", parameter.explode
+    if parameter.content_type:
         return quote(_json(value), safe="")
     written = _expanded(parameter, value, ",", "=" if explode else ",")
     if style == "label":
@@ -204,23 +216,23 @@ def _path(parameter: Mapping[str, Any], value: Any) -> str:
         return "".join(f";{name}={item}" for item in _expanded(parameter, value, "\n", "").split("\n"))
     if not written:
         # `DELETE /orders/` is another operation than `DELETE /orders/7`.
-        raise Unsendable(f"{parameter['name']} is empty: it is part of the path")
+        raise Unsendable(f"{parameter.name} is empty: it is part of the path")
     return written
 
 
-def _query(parameter: Mapping[str, Any], value: Any) -> list[str]:
+def _query(parameter: Parameter, value: Any) -> list[str]:
     """Return the `name=value` parts of a parameter of the query."""
-    name, style = quote(parameter["wire"], safe=""), parameter.get("style") or ""
-    explode = parameter.get("explode", False) if style else True
+    name, style = quote(parameter.wire, safe=""), parameter.style
+    explode = parameter.explode if style else True
     encode = _encoder(parameter)
-    if parameter.get("content_type"):
+    if parameter.content_type:
         return [f"{name}={encode(_json(value))}"]
     if not isinstance(value, (list, dict)):
-        return [f"{name}={encode(_text(value, parameter.get('schema')))}"]
+        return [f"{name}={encode(_text(value, parameter.schema))}"]
     if style == "deepObject":
-        return [f"{quote(key, safe='')}={encode(text)}" for key, text in _deep(parameter["wire"], value)]
+        return [f"{quote(key, safe='')}={encode(text)}" for key, text in _deep(parameter.wire, value)]
     delimiter = _DELIMITERS.get(style, ",")
-    texts = _parts(value, parameter.get("schema"), "=" if explode else delimiter, encode)
+    texts = _parts(value, parameter.schema, "=" if explode else delimiter, encode)
     if explode:
         return texts if isinstance(value, dict) else [f"{name}={text}" for text in texts]
     return [f"{name}={delimiter.join(texts)}"] if texts else []
@@ -243,38 +255,39 @@ def _header(name: str, value: str) -> str:
     return value.encode("utf-8").decode("latin-1")
 
 
-def _headers(
-    operation: Mapping[str, Any], given: Sequence[tuple[Any, Any]], credentials: Sequence[Mapping[str, Any]]
-) -> list[tuple[str, str]]:
-    first, *others = operation.get("result_types") or ("*/*",)
+def _headers(operation: Operation, given: Given, credentials: Sequence[Credential]) -> list[tuple[str, str]]:
+    first, *others = operation.result_types or ("*/*",)
     # Equal ones let the server choose: many then take XML, which stands first in their list.
     accepted = [first, *(one if ";" in one else f"{one};q=0.5" for one in others), "*/*;q=0.1"]
     found = {"accept": ("Accept", "*/*" if first == "*/*" else ", ".join(accepted))}
     for parameter, value in _at("header", given):
-        name = parameter["wire"]
+        name = parameter.wire
         if name.lower() in _OF_THE_CONNECTION or name.lower().startswith("proxy-") or not _TOKEN.fullmatch(name):
-            raise Unsendable(f"{parameter['name']} cannot be sent: {name!r:.60} is no header that an argument may set")
-        if parameter.get("content_type"):
+            raise Unsendable(f"{parameter.name} cannot be sent: {name!r:.60} is no header that an argument may set")
+        if parameter.content_type:
             text = _json(value, ascii_only=True)
         elif isinstance(value, (list, dict)):
-            joint = "=" if parameter.get("explode") else ","
-            text = ",".join(_parts(value, parameter.get("schema"), joint, str))
+            joint = "=" if parameter.explode else ","
+            text = ",".join(_parts(value, parameter.schema, joint, str))
         else:
-            text = _text(value, parameter.get("schema"))
-        found[name.lower()] = (name, _header(parameter["name"], text))
+            text = _text(value, parameter.schema)
+        found[name.lower()] = (name, _header(parameter.name, text))
     cookies = [
-        part for parameter, value in _at("cookie", given) for part in _query({**parameter, "allow_reserved": 0}, value)
+        part
+        for parameter, value in _at("cookie", given)
+        for part in _query(replace(parameter, allow_reserved=False), value)
     ]
-    for scheme in credentials:
-        if scheme["type"] == "key" and scheme["place"] == "header":
-            found[scheme["wire"].lower()] = (scheme["wire"], _header(scheme["name"], _key(scheme)))
-        elif scheme["type"] == "key" and scheme["place"] == "cookie":
-            cookies.append(f"{scheme['wire']}={quote(_key(scheme), safe='')}")
-        elif scheme["type"] == "basic":
-            encoded = base64.b64encode(scheme["value"].encode("utf-8")).decode("ascii")
+    for credential in credentials:
+        scheme = credential.scheme
+        if scheme.type == "key" and scheme.place == "header":
+            found[scheme.wire.lower()] = (scheme.wire, _header(scheme.name, credential.key))
+        elif scheme.type == "key" and scheme.place == "cookie":
+            cookies.append(f"{scheme.wire}={quote(credential.key, safe='')}")
+        elif scheme.type == "basic":
+            encoded = base64.b64encode(credential.value.encode("utf-8")).decode("ascii")
             found["authorization"] = ("Authorization", f"Basic {encoded}")
-        elif scheme["type"] in ("bearer", "oauth2"):
-            found["authorization"] = ("Authorization", _header(scheme["name"], f"Bearer {scheme['value']}"))
+        elif scheme.type in ("bearer", "oauth2"):
+            found["authorization"] = ("Authorization", _header(scheme.name, f"Bearer {credential.value}"))
     if cookies:
         found["cookie"] = ("Cookie", "; ".join(cookies))
     return list(found.values())
@@ -283,26 +296,24 @@ def _headers(
 # Bodies.
 
 
-def _body(
-    operation: Mapping[str, Any], given: Sequence[tuple[Any, Any]], keys: Sequence[Mapping[str, Any]]
-) -> tuple[str, bytes | None]:
+def _body(operation: Operation, given: Given, keys: Sequence[Credential]) -> tuple[str, bytes | None]:
     """Return content type and body; "" and None if the request has none."""
-    body = operation.get("body") or ({"content_type": FORM, "spread": True} if keys else None)
+    body = operation.body or (Body(FORM, spread=True) if keys else None)
     if body is None:
         return "", None
     whole = _at("content", given)
     if whole:
         value: Any = whole[0][1]
     else:
-        properties = {parameter["wire"]: value for parameter, value in _at("body", given)}
-        if not properties and not keys and not body.get("required"):
+        properties = {parameter.wire: value for parameter, value in _at("body", given)}
+        if not properties and not keys and not body.required:
             return "", None
         value = properties
     if keys:
         if not isinstance(value, dict):
             raise Unsendable("the key of this operation belongs into a body that is an object")
-        value = {**value, **{key["wire"]: _key(key) for key in keys}}
-    return _written(body["content_type"], value, body.get("encoding") or {})
+        value = {**value, **{key.scheme.wire: key.key for key in keys}}
+    return _written(body.content_type, value, body.encoding)
 
 
 def _written(content_type: str, value: Any, encoding: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -312,9 +323,9 @@ def _written(content_type: str, value: Any, encoding: Mapping[str, Any]) -> tupl
     if kind.startswith("multipart/") and isinstance(value, dict):
         boundary = os.urandom(16).hex()
         return f"{kind}; boundary={boundary}", _multipart(value, encoding, boundary)
-    if _is_file(value) and not _is_json(kind):
+    if is_file(value) and not _is_json(kind):
         own = value["$file"].get("type") or "application/octet-stream"
-        return own if "*" in kind else content_type, _content(value)
+        return own if "*" in kind else content_type, base64.b64decode(value["$file"]["data"])
     if _is_json(kind) or kind == "*/*":
         return "application/json" if "*" in kind else content_type, _json(value).encode("utf-8")
     if isinstance(value, str):
@@ -331,13 +342,6 @@ def _is_json(kind: str) -> bool:
     return kind.endswith(("/json", "+json")) or kind in ("application/jsonlines", "application/x-ndjson")
 
 
-def _content(value: Any) -> bytes:
-    try:
-        return base64.b64decode(value["$file"]["data"], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise Unsendable("a file is its name, its type and its content as base64") from None
-
-
 def _form(value: Mapping[str, Any], encoding: Mapping[str, Any]) -> str:
     parts = []
     for wire, item in value.items():
@@ -346,10 +350,10 @@ def _form(value: Mapping[str, Any], encoding: Mapping[str, Any]) -> str:
             continue
         if isinstance(item, (list, dict)) and ("style" in how or "explode" in how):
             style = how.get("style") or "form"
-            parameter = {
-                "wire": wire, "style": style, "explode": how.get("explode", style in ("form", "deepObject")),
-                "allow_reserved": how.get("allowReserved", False),
-            }  # fmt: skip
+            parameter = Parameter(
+                wire, wire, "query", style=style, explode=how.get("explode", style in ("form", "deepObject")),
+                allow_reserved=how.get("allowReserved", False),
+            )  # fmt: skip
             parts += _query(parameter, item)
         else:
             items = item if isinstance(item, list) and not _is_json(how.get("contentType", "")) else [item]
@@ -365,11 +369,11 @@ def _multipart(value: Mapping[str, Any], encoding: Mapping[str, Any], boundary: 
         for one in item if isinstance(item, list) and not together else [item]:
             head = f'form-data; name="{_quoted(wire)}"'
             kind = own
-            if _is_file(one):
+            if is_file(one):
                 file = one["$file"]
                 head += f'; filename="{_quoted(str(file.get("name") or wire))}"'
                 kind = own if own and "*" not in own else str(file.get("type") or "application/octet-stream")
-                content = _content(one)
+                content = base64.b64decode(file["data"])
             elif isinstance(one, (dict, list)):
                 kind, content = own or "application/json", _json(one).encode("utf-8")
             elif one is None:

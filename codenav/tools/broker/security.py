@@ -7,13 +7,13 @@ import json
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 from urllib.parse import quote_plus, urljoin
 
 from codenav.core.options import ToolOptions
 from codenav.tools.addresses import is_own
 from codenav.tools.broker.flights import Failed, Flight, Refused
-from codenav.tools.broker.request import FORM, Request
+from codenav.tools.broker.request import FORM, Credential, Request
 from codenav.tools.broker.transport import Http
 from codenav.tools.model import Operation, Scheme, ToolSpec
 from codenav.tools.secret_names import check_names, written
@@ -106,8 +106,8 @@ class Secrets:
 
     def credentials(
         self, spec: ToolSpec, operation: Operation, schemes: Sequence[Scheme], server: str, http: Http, flight: Flight
-    ) -> list[dict[str, Any]]:
-        """Return schemes with their values, as `request.build` takes them. Tokens of OAuth2 are fetched.
+    ) -> list[Credential]:
+        """Return schemes with their values. Tokens of OAuth2 are fetched.
 
         Raises:
             Refused: a value is not of the form that its scheme needs.
@@ -126,7 +126,7 @@ class Secrets:
                 value = self._token(spec, scheme, scopes, url, http, flight)
             value += next((after for _, one, after in self._written if one == scheme), "")
             place = operation.key_places.get(scheme.name, scheme.place)
-            found.append({**scheme.to_dict(), "place": place, "value": value})
+            found.append(Credential(replace(scheme, place=place), value))
         return found
 
     def forget_tokens(self, spec: str) -> None:
