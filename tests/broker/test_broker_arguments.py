@@ -45,23 +45,23 @@ def one(schema: Any, **more: Any) -> Parameter:
 @pytest.mark.parametrize(
     ("schema", "good", "bad", "told"),
     [
-        ({"type": "integer"}, 3, "3", "a whole number"),
-        ({"type": "integer"}, 3.0, 3.5, "a whole number"),
-        ({"type": "integer"}, -3, True, "a whole number"),
+        ({"type": "integer"}, 3, "3", "expected int, got"),
+        ({"type": "integer"}, 3.0, 3.5, "expected int, got"),
+        ({"type": "integer"}, -3, True, "expected int, got"),
         ({"type": "integer", "minimum": 1, "maximum": 9}, 9, 10, "at least 1, at most 9"),
         ({"type": "number", "exclusiveMinimum": 0}, 0.1, 0, "over 0"),
         ({"type": "integer", "multipleOf": 5}, 10, 11, "a multiple of 5"),
         ({"type": "integer", "format": "int32"}, 2**31 - 1, 2**31, "format int32"),
         ({"type": "integer", "format": "int64"}, -(2**63), 2**63, "format int64"),
-        ({"type": "boolean"}, False, 0, "True or False"),
-        ({"type": "string"}, "", 3, "a text"),
+        ({"type": "boolean"}, False, 0, "expected bool, got"),
+        ({"type": "string"}, "", 3, "expected str, got"),
         ({"type": "string", "minLength": 2, "maxLength": 3}, "ab", "abcd", "at most 3 characters"),
         ({"type": "string", "pattern": "^[A-Z]{2}$"}, "DE", "de", "matching ^[A-Z]{2}$"),
         ({"type": "string", "pattern": r"^\p{Lu}$"}, "É", "é", "matching"),
-        ({"type": "string", "pattern": "["}, "anything", 3, "a text"),
+        ({"type": "string", "pattern": "["}, "anything", 3, "expected str"),
         ({"type": "string", "pattern": "^(a|aa)+$(?<!b)"}, "aaa", "a" * 50 + "!", "matching"),
         ({"type": "string", "pattern": "^(a+)+$"}, "a" * 50, "a" * 50 + "!", "matching"),
-        ({"type": "string", "enum": ["blue", "red"]}, "red", "green", "one of 'blue', 'red'"),
+        ({"type": "string", "enum": ["blue", "red"]}, "red", "green", 'expected "blue" | "red", got'),
         ({"const": 1}, 1, 2, "expected 1"),
         ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-30", "format date"),
         ({"type": "string", "format": "date"}, "2026-02-28", "20260228", "format date"),
@@ -75,12 +75,12 @@ def one(schema: Any, **more: Any) -> Parameter:
         ({"type": "string", "format": "hostname"}, "a.example", "-a", "format hostname"),
         ({"type": "string", "format": "uri"}, "https://a/b", "a b", "format uri"),
         ({"type": "string", "format": "byte"}, "YQ==", "Y", "format byte"),
-        ({"type": "string", "format": "of-our-own"}, "x", 1, "a text"),
-        ({"type": "array", "items": {"type": "integer"}}, [1, 2], [1, "2"], "a[1]: expected a whole number"),
-        ({"type": "array", "items": {"type": "integer"}}, [], "1,2", "a list, each a whole number"),
+        ({"type": "string", "format": "of-our-own"}, "x", 1, "expected str"),
+        ({"type": "array", "items": {"type": "integer"}}, [1, 2], [1, "2"], "a[1]: expected int"),
+        ({"type": "array", "items": {"type": "integer"}}, [], "1,2", "expected [int], got"),
         ({"type": "array", "maxItems": 2, "uniqueItems": True}, [1, 2], [1, 1], "no item twice"),
-        ({"type": ["string", "null"]}, None, 3, "a text or None"),
-        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, True, "x", "a whole number or True or False"),
+        ({"type": ["string", "null"]}, None, 3, "expected str | None"),
+        ({"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, True, "x", "expected int | bool"),
         ({"$ref": "#/schemas/Node"}, {"name": "a", "next": {"name": "b"}}, {"name": "a", "next": {}}, "no 'name'"),
         ({"$ref": "#/schemas/Nowhere"}, 1, None, ""),
         ({"$ref": "#/schemas/Circle"}, 1, None, ""),
@@ -88,7 +88,7 @@ def one(schema: Any, **more: Any) -> Parameter:
          "there is no key nme; did you mean name?"),
         ({"type": "string", "format": "binary"},
          {"$file": {"name": "a", "type": "", "data": "YQ=="}}, {"$file": {"name": "a", "data": "%"}}, "base64"),
-        ({"type": "string"}, "x", {"$file": {"name": "a", "type": "", "data": "YQ=="}}, "expected a text, got a file"),
+        ({"type": "string"}, "x", {"$file": {"name": "a", "type": "", "data": "YQ=="}}, "expected str, got a file"),
         ({}, {"any": [None]}, {"$file": 3}, "a file is"),
     ],
 )  # fmt: skip
@@ -104,9 +104,7 @@ def test_missing_and_unknown_ones_come_with_the_right_name_and_an_example() -> N
         Parameter("customer", "c", "query", {"type": "integer"}, required=True, text="Who orders.", example=7),
         Parameter("color", "color", "query", {"enum": ["red"]}),
     )
-    assert refused(items, {}) == (
-        "api.do: customer is missing; it is a whole number (Who orders.); for example customer=7"
-    )
+    assert refused(items, {}) == ("api.do: customer is missing; expected int (Who orders.); for example customer=7")
     assert "there is no argument custmer; did you mean customer?" in refused(items, {"custmer": 7})
     assert "it takes customer, color" in refused(items, {"customer": 7, "zzz": 1})
     assert "for example api.do(customer=7)" in refused(items, {"zzz": 1})
@@ -210,11 +208,11 @@ BANK = {"properties": {"kind": {"enum": ["bank", "sepa"]}, "iban": {"type": "str
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ({"kind": "card", "number": 12}, "pay['number']: expected a text"), ({"kind": "card"}, "pay has no 'number'"),
+        ({"kind": "card", "number": 12}, "pay['number']: expected str"), ({"kind": "card"}, "pay has no 'number'"),
         ({"kind": "sepa", "number": 1}, "pay has no 'iban'"),
-        ({"kind": "cash"}, "pay['kind']: expected one of '"),
+        ({"kind": "cash"}, "pay['kind']: expected \""),
         ({"number": "1"}, "pay has no 'kind'"), (7, "pay: expected "), ([1], "pay: expected "),
-        ({"iban": 3, "kind": "bank"}, "pay['iban']: expected a text"),
+        ({"iban": 3, "kind": "bank"}, "pay['iban']: expected str"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("order", [1, -1])

@@ -7,28 +7,24 @@ import difflib
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from codenav.core.system.terminal_text import flattened, neutral
+from codenav.core.system.terminal_text import flattened, neutral, shortened
 from codenav.tools.broker.flights import Refused
 from codenav.tools.broker.request import is_file
 from codenav.tools.describing import bounds_of
 from codenav.tools.examples import NoExample, example_arguments, example_of
 from codenav.tools.fitting import Sent, first_problem, validator_for
 from codenav.tools.model import Operation, Parameter, Schema
-from codenav.tools.types import allows_null, merged
+from codenav.tools.types import allows_null, merged, shape
 
 FILE_BYTES = 8 << 20
 """Most bytes of the files that one call sends."""
 MOST_MISTAKES = 3
 """Equal mistakes on one tool after which the code is told to give it up."""
 _SHOWN = 200
-_KINDS = {
-    "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "True or False",
-    "array": "a list", "object": "a dict", "null": "None",
-}  # fmt: skip
 
 
 class ArgumentChecker:
@@ -59,7 +55,7 @@ class ArgumentChecker:
         }
         for name, item in known.items():
             if item.required and name not in given:
-                self._refuse(tool, operation, name, "required", f"{name} is missing; it is {self._expected(item)}")
+                self._refuse(tool, operation, name, "required", f"{name} is missing; expected {self._expected(item)}")
         shown, room = {}, [FILE_BYTES]
         for name, value in given.items():
             try:
@@ -121,37 +117,15 @@ class ArgumentChecker:
         return f"{where}: expected {wanted}{whole}, got {_shown(problem.instance)}"
 
 
-def expected(schema: Any, schemas: Mapping[str, Schema], *, depth: int = 0) -> str:
-    """Return what a schema expects, in a few words."""
-    schema = merged(schema, schemas) if isinstance(schema, Mapping) else {}
-    if "const" in schema:
-        return _shown(schema["const"])
-    if isinstance(schema.get("enum"), list | tuple):
-        values = [_shown(value) for value in schema["enum"][:12]]
-        return f"one of {', '.join(values)}{', …' if len(schema['enum']) > 12 else ''}"
-    if isinstance(schema.get("anyOf"), list | tuple) and schema["anyOf"] and depth < 3:
-        parts = dict.fromkeys(expected(part, schemas, depth=depth + 1) for part in schema["anyOf"])
-        return " or ".join(list(parts)[:4])
-    named = schema.get("type")
-    kinds = [named] if isinstance(named, str) else list(named or ())
-    if schema.get("format") == "binary":
+def expected(schema: Any, schemas: Mapping[str, Schema]) -> str:
+    """Return what a schema expects: the type or shape as stubs show it, with its bounds."""
+    whole = merged(schema, schemas)
+    if whole.get("format") == "binary":
         return "a file (a path in the work folder, or bytes)"
-    words = " or ".join(_KINDS.get(str(kind), str(kind)) for kind in kinds) or "any value"
-    return words + "".join(f", {detail}" for detail in _details(schema, schemas, depth))
-
-
-def _details(schema: Mapping[str, Any], schemas: Mapping[str, Schema], depth: int) -> Iterator[str]:
-    if isinstance(schema.get("items"), Mapping) and depth < 2:
-        yield f"each {expected(schema['items'], schemas, depth=depth + 1)}"
-    yield from bounds_of(schema)
-    if schema.get("format"):
-        yield f"format {schema['format']}"
-    if schema.get("pattern"):
-        yield f"matching {str(schema['pattern'])[:80]}"
-    if schema.get("uniqueItems"):
-        yield "no item twice"
-    if depth < 1 and isinstance(schema.get("required"), list | tuple) and schema["required"]:
-        yield f"with {', '.join(map(repr, schema['required'][:8]))}"
+    facts = [shortened(shape(whole, schemas), _SHOWN) or "any value", *bounds_of(whole)]
+    facts += [f"format {whole['format']}"] if whole.get("format") else []
+    facts += [f"matching {str(whole['pattern'])[:80]}"] if whole.get("pattern") else []
+    return ", ".join([*facts, *(["no item twice"] if whole.get("uniqueItems") else [])])
 
 
 def without_content(value: Any) -> Any:
