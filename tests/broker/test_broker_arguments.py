@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-import string
 from typing import Any
 
 import pytest
-from drawn import drawn
-from hypothesis import given
-from hypothesis import strategies as st
 
 from codenav.tools.broker.arguments import ArgumentChecker
 from codenav.tools.broker.flights import Refused
@@ -139,66 +135,6 @@ def test_files_have_bounds_together() -> None:
     for spoilt in ({"type": "image/png\r\nX: y"}, {"name": "a" * 300}, {"type": "x"}):
         wrong = {"$file": {"name": "a", "type": "text/plain", "data": "YQ==", **spoilt}}
         assert "of a file" in refused((one(binary),), {"a": [wrong]})
-
-
-NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=6)
-
-
-def _schemas(depth: int = 2) -> st.SearchStrategy[tuple[dict[str, Any], Any, Any]]:
-    """Schemas, each with a value that it allows, and one that it does not."""
-    whole = st.tuples(st.integers(-5, 5), st.integers(0, 9)).flatmap(
-        lambda pair: st.tuples(
-            st.just({"type": "integer", "minimum": pair[0], "maximum": pair[0] + pair[1]}),
-            st.integers(pair[0], pair[0] + pair[1]),
-            st.one_of(
-                st.just(pair[0] - 1), st.just(pair[0] + pair[1] + 1), st.text(max_size=3), st.just(pair[0] + 0.5)
-            ),
-        )
-    )
-    text = st.integers(0, 5).flatmap(
-        lambda most: st.tuples(
-            st.just({"type": "string", "maxLength": most}),
-            st.text(max_size=most),
-            st.one_of(st.text(min_size=most + 1, max_size=most + 9), st.integers(), st.just([])),
-        )
-    )
-    choice = st.lists(NAMES, min_size=1, max_size=4, unique=True).flatmap(
-        lambda words: st.tuples(
-            st.just({"type": "string", "enum": words}), st.sampled_from(words), st.just("".join(words) + "x")
-        )
-    )
-    flag = st.tuples(st.just({"type": "boolean"}), st.booleans(), st.one_of(st.integers(), st.just("true")))
-    plain = st.one_of(whole, text, choice, flag)
-    if not depth:
-        return plain
-    below = _schemas(depth - 1)
-    array = below.map(lambda item: ({"type": "array", "items": item[0]}, [item[1], item[1]], [item[1], item[2]]))
-    thing = st.dictionaries(NAMES, below, min_size=1, max_size=3).map(_object)
-    return st.one_of(plain, array, thing)
-
-
-def _object(parts: dict[str, tuple[Any, Any, Any]]) -> tuple[dict[str, Any], Any, Any]:
-    good = {name: part[1] for name, part in parts.items()}
-    first = next(iter(parts))
-    schema = {"type": "object", "required": [first], "properties": {name: part[0] for name, part in parts.items()}}
-    return schema, good, {**good, first: parts[first][2]}
-
-
-@drawn(100)
-@given(parts=st.dictionaries(NAMES, _schemas(), min_size=1, max_size=4), data=st.data())
-def test_what_a_schema_allows_passes_and_what_is_spoilt_in_one_place_does_not(parts: Any, data: Any) -> None:
-    made = operation(*(Parameter(name, name, "query", part[0], required=True) for name, part in parts.items()))
-    good = {name: part[1] for name, part in parts.items()}
-    assert ArgumentChecker({}).checked("api.do", made, good) == good
-    name = data.draw(st.sampled_from(sorted(parts)))
-    spoilt = data.draw(
-        st.sampled_from(
-            [{**good, name: parts[name][2]}, {key: good[key] for key in good if key != name}, {**good, f"{name}_": 1}]
-        )
-    )
-    with pytest.raises(Refused) as refusal:
-        ArgumentChecker({}).checked("api.do", made, spoilt)
-    assert name in str(refusal.value)
 
 
 CARD = {"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}, "required": ["kind", "number"]}

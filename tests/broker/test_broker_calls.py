@@ -194,13 +194,6 @@ def test_redirects_stay_on_the_server(service: ToolService, calls: Any) -> None:
     assert "redirects in a row" in error_of(call("trouble.circle"))[1]
 
 
-def test_another_server_takes_the_place_of_those_of_the_spec(service: ToolService, calls: Any) -> None:
-    with ToolService() as other:
-        call = calls(server=other.url)
-        assert "value" in call("shop.list_products")
-        assert (len(other.log), len(service.log)) == (1, 0)
-
-
 def test_a_spec_without_an_address_names_the_option(calls: Any, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()

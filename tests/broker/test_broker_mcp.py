@@ -117,19 +117,6 @@ def test_a_call_ends_with_its_time_and_at_an_interrupt(calls: Any) -> None:
     assert call(f"{shop.name}.echo", value="x") == {"value": "'x'"}
 
 
-def test_a_server_that_dies_or_says_nothing(calls: Any) -> None:
-    handmade = spec("handmade")
-    call = calls(specs=[handmade], tool_timeout=3.0)
-    for tool in ("die", "hang"):
-        began = time.monotonic()
-        answer = call(f"{handmade.name}.{tool}")["error"]
-        assert "\n" not in answer["message"] and time.monotonic() - began < 15, tool
-        assert call.last.outcome == "failed"
-    # It does one thing at a time, so the next call waits in vain, too; after that it is started anew.
-    assert call(f"{handmade.name}.add", a=1, b=2)["error"]["status"] is None
-    assert call(f"{handmade.name}.add", a=1, b=2) == {"value": "3"}
-
-
 @pytest.mark.parametrize("secret", ["TOKEN", "handmade.TOKEN"])
 def test_a_secret_is_a_variable_of_the_server_and_masked_in_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from document_server import DocumentServer
 from drawn import drawn
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,30 +209,11 @@ def test_any_document_is_read_or_refused_with_a_reason(document: Any) -> None:
         assert one.name.isidentifier() and all(parameter.name.isidentifier() for parameter in one.parameters)
 
 
-class _Files(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = json.dumps([{"name": "f"}]).encode() if self.path == "/lists/weather.json" else b"nothing"
-        self.send_response(200 if body != b"nothing" else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
-
-
 def test_a_list_at_an_address() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_port}/lists"
-        try:
-            assert read_functions(f"{url}/weather.json").name == "weather"
-            with pytest.raises(NotFound):
-                read_functions(f"{url}/none.json")
-        finally:
-            server.shutdown()
-            thread.join()
+    with DocumentServer({"/lists/weather.json": '[{"name": "f"}]'}) as server:
+        assert read_functions(server.url("/lists/weather.json")).name == "weather"
+        with pytest.raises(NotFound):
+            read_functions(server.url("/lists/none.json"))
 
 
 @pytest.mark.parametrize(

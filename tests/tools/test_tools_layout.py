@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from document_server import DocumentServer, Page
 
 from codenav.core.errors import NotFound, StorageFull, Unavailable, UsageError
 from codenav.tools.layout import State, forget, laid_out
@@ -90,76 +89,35 @@ def test_nothing_is_left_of_a_source_that_was_never_read(tmp_path: Path, codenav
     assert not [path for path in codenav_home.rglob("tools/*") if path.is_dir()]
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """A server of one file, which counts the requests; None answers with 503."""
+def test_a_server_is_asked_when_its_answer_is_old_and_the_state_before_answers_while_it_is_down() -> None:
+    with DocumentServer({"/bakery.yaml": toolset(bake="Bake bread")}) as server:
+        place = parse(f"tools:{server.url('/bakery.yaml')}")
+        first = laid_out(place, max_age=600.0)
+        laid_out(place, max_age=600.0)
+        assert len(server.seen) == 1
+        laid_out(place, max_age=0.0)
+        assert len(server.seen) == 2
+        server.pages["/bakery.yaml"] = toolset(bake="Bake a cake")
+        assert laid_out(place, max_age=600.0).path == first.path
+        second = laid_out(place, max_age=0.0)
+        assert second.path != first.path
 
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.text: str | None = toolset(bake="Bake bread")
-        self.asked = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/bakery.yaml"
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.asked += 1
-        content = (self.server.text or "").encode()
-        self.send_response(200 if content else 503)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None: ...
+        server.pages["/bakery.yaml"] = Page(status=503)
+        told: list[str] = []
+        assert laid_out(place, max_age=0.0, notice=told.append).path == second.path
+        (line,) = told
+        assert line.endswith(f": using the state of {time.strftime('%Y-%m-%d')}") and "503" in line
+        # It is not asked again at once.
+        asked = len(server.seen)
+        assert laid_out(place, max_age=600.0, notice=told.append).path == second.path
+        assert (len(server.seen), len(told)) == (asked, 1)
+        server.pages["/bakery.yaml"] = toolset(bake="Bake bread")
+        assert laid_out(place, max_age=0.0).path == first.path
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
-
-
-def test_a_server_is_asked_when_its_answer_is_old_and_the_state_before_answers_while_it_is_down(
-    server: Server,
-) -> None:
-    place = parse(f"tools:{server.url}")
-    first = laid_out(place, max_age=600.0)
-    laid_out(place, max_age=600.0)
-    assert server.asked == 1
-    laid_out(place, max_age=0.0)
-    assert server.asked == 2
-    server.text = toolset(bake="Bake a cake")
-    assert laid_out(place, max_age=600.0).path == first.path
-    second = laid_out(place, max_age=0.0)
-    assert second.path != first.path
-
-    server.text = None
-    told: list[str] = []
-    assert laid_out(place, max_age=0.0, notice=told.append).path == second.path
-    (line,) = told
-    assert line.endswith(f": using the state of {time.strftime('%Y-%m-%d')}") and "503" in line
-    # It is not asked again at once.
-    asked = server.asked
-    assert laid_out(place, max_age=600.0, notice=told.append).path == second.path
-    assert (server.asked, len(told)) == (asked, 1)
-    server.text = toolset(bake="Bake bread")
-    assert laid_out(place, max_age=0.0).path == first.path
-
-
-def test_a_server_that_is_down_at_first_is_an_error(server: Server) -> None:
-    server.text = None
-    with pytest.raises(Unavailable):
-        laid_out(parse(f"tools:{server.url}"))
+def test_a_server_that_is_down_at_first_is_an_error() -> None:
+    with DocumentServer({"/bakery.yaml": Page(status=503)}) as server, pytest.raises(Unavailable):
+        laid_out(parse(f"tools:{server.url('/bakery.yaml')}"))
 
 
 def test_states_that_nothing_used_for_a_day_go(file: Path) -> None:

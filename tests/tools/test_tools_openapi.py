@@ -7,16 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from document_server import DocumentServer
 from openapi_made import by_name, document, one, read
 
-from codenav.core.errors import NotFound, UsageError
+from codenav.core.errors import UsageError
 from codenav.tools.broker.arguments import ArgumentChecker
 from codenav.tools.broker.flights import Refused
 from codenav.tools.broker.request import build
-from codenav.tools.model import Effect, ToolSpec
+from codenav.tools.model import Effect
 from codenav.tools.openapi import read_openapi
 from codenav.tools.stubs import stubs_of
 
@@ -90,15 +89,6 @@ def test_groups(tmp_path: Path) -> None:
         ("order_desk", "Order desk", "All about orders."), ("orders_group", "orders", ""), ("root", "root", ""),
         ("order_desk_2", "order_desk", ""),
     ]  # fmt: skip
-
-
-def test_texts(tmp_path: Path) -> None:
-    made = one(tmp_path, {"summary": "List orders.", "description": "All of them. Newest first.", "deprecated": True})
-    assert (made.title, made.text, made.deprecated) == ("List orders.", "All of them. Newest first.", True)
-    made = one(tmp_path, {"description": "\n# All of them. Newest first.\nMore."})
-    assert made.title == "All of them."
-    made = one(tmp_path, {"description": "word " * 100})
-    assert len(made.title) <= 120 and made.title.endswith("…")
 
 
 @pytest.mark.parametrize("version", NEW)
@@ -513,19 +503,6 @@ def test_head_of_a_document(tmp_path: Path) -> None:
     assert read(tmp_path, made, "Big-Shop.v2.json").name == "big_shop_v2"
 
 
-def test_yaml_and_json_are_the_same(tmp_path: Path) -> None:
-    made = document({"/a/{id}": {"get": {"parameters": [query("q")]}}})
-    text = json.dumps(made, indent=1).replace('"200"', "200")
-    assert read(tmp_path, text, "shop.yaml") == read(tmp_path, made)
-
-
-def test_a_specification_can_be_stored(tmp_path: Path) -> None:
-    made = document({"/a/{id}": {"post": sends({"application/json": {"schema": {"properties": {"a": TEXT}}}})}})
-    spec = read(tmp_path, made)
-    stored = orjson.dumps(spec.to_dict())
-    assert ToolSpec.from_dict(orjson.loads(stored)).to_dict() == spec.to_dict()
-
-
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -545,11 +522,6 @@ def test_no_openapi_documents(tmp_path: Path, made: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         read(tmp_path, made)
     assert "\n" not in str(caught.value) and str(tmp_path / "shop.json") in str(caught.value)
-
-
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="there is no file"):
-        read_openapi(str(tmp_path / "none.yaml"))
 
 
 def spoil(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -672,3 +644,12 @@ def test_parameters_that_are_choices_or_may_be_null_show_their_shape(tmp_path: P
         assert shown in said
     assert said.count("the server decides.") == 1
     assert "the server decides" not in stubs_of(read(tmp_path, document({"/a": {"get": {}}})))[0].docstring
+
+
+def test_texts(tmp_path: Path) -> None:
+    made = one(tmp_path, {"summary": "List orders.", "description": "All of them. Newest first.", "deprecated": True})
+    assert (made.title, made.text, made.deprecated) == ("List orders.", "All of them. Newest first.", True)
+    made = one(tmp_path, {"description": "\n# All of them. Newest first.\nMore."})
+    assert made.title == "All of them."
+    made = one(tmp_path, {"description": "word " * 100})
+    assert len(made.title) <= 120 and made.title.endswith("…")

@@ -58,15 +58,6 @@ properties:
     }  # fmt: skip
 
 
-def test_two_schemas_of_one_name(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps({"definitions": {"Size": TEXT}}))
-    (tmp_path / "b.json").write_text(json.dumps({"definitions": {"Size": {"type": "integer"}}}))
-    schema = {"properties": {"a": {"$ref": "a.json#/definitions/Size"}, "b": {"$ref": "b.json#/definitions/Size"}}}
-    made = document({"/a": {"get": {"responses": {"200": {"description": "", "content": {
-        "application/json": {"schema": schema}}}}}}})  # fmt: skip
-    assert read(tmp_path, made).schemas == {"Size": TEXT, "Size_2": {"type": "integer"}}
-
-
 @pytest.mark.parametrize(
     "reference",
     ["../secret.json", "/etc/passwd", "file:///etc/passwd", "sub/../../secret.json", "%2e%2e/secret.json", "link.json",
@@ -114,20 +105,6 @@ def test_private_addresses_need_leave(tmp_path: Path) -> None:
             read_openapi(server.url())
         assert inside.seen == []
         assert read(tmp_path, made, allow_private=True).schemas == {"order": TEXT}
-
-
-def test_an_address_that_redirects_inside(tmp_path: Path) -> None:
-    with DocumentServer({"/secret": TEXT}) as inside:
-        pages: dict[str, Any] = {
-            "/openapi.json": answering("/away"),
-            "/away": Page(status=302, headers={"Location": inside.url("/secret")}),
-        }
-        with (
-            DocumentServer(pages) as server,
-            pytest.raises(UsageError, match=r"leads there: .* private network: refused"),
-        ):
-            read_openapi(server.url())
-        assert inside.seen == []
 
 
 @pytest.mark.parametrize("reference", ["file:///etc/passwd", "ftp://a.example/b"])
@@ -273,22 +250,6 @@ def test_files_of_the_same_repository(tmp_path: Path) -> None:
         assert "repository" in (caught.value.hint or "")
 
 
-def test_a_chain_of_schemas_does_not_take_for_ever(tmp_path: Path) -> None:
-    # Each refers twice to the next: written out they would be 2 ** 300.
-    schemas = {
-        f"S{number}": {"properties": {name: {"$ref": f"#/components/schemas/S{number + 1}"} for name in "ab"}}
-        for number in range(300)
-    }
-    schemas["S300"] = {"readOnly": True, **TEXT}
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}
-    start = time.perf_counter()
-    spec = read(tmp_path, document({"/a": {"put": {"requestBody": {"content": content}}}},
-                                   components={"schemas": schemas}))  # fmt: skip
-    assert time.perf_counter() - start < 10
-    assert len(spec.schemas) == 299
-    assert all(len(list(references(schema))) <= 2 for schema in spec.schemas.values())
-
-
 @pytest.mark.parametrize("kind", ["allOf", "items", "properties"])
 def test_long_chains_and_deep_schemas(tmp_path: Path, kind: str) -> None:
     def around(schema: Any) -> dict[str, Any]:
@@ -309,9 +270,17 @@ def test_long_chains_and_deep_schemas(tmp_path: Path, kind: str) -> None:
     assert spec.schemas["S3000.Request"] == {"properties": {"b": TEXT}}
 
 
-def test_an_address_that_answers_with_a_page_of_html() -> None:
-    with (
-        DocumentServer({"/docs": "<!doctype html><html></html>"}) as server,
-        pytest.raises(UsageError, match="/docs is an HTML page, not a document"),
-    ):
-        read_openapi(server.url("/docs"))
+def test_a_chain_of_schemas_does_not_take_for_ever(tmp_path: Path) -> None:
+    # Each refers twice to the next: written out they would be 2 ** 300.
+    schemas = {
+        f"S{number}": {"properties": {name: {"$ref": f"#/components/schemas/S{number + 1}"} for name in "ab"}}
+        for number in range(300)
+    }
+    schemas["S300"] = {"readOnly": True, **TEXT}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}
+    start = time.perf_counter()
+    spec = read(tmp_path, document({"/a": {"put": {"requestBody": {"content": content}}}},
+                                   components={"schemas": schemas}))  # fmt: skip
+    assert time.perf_counter() - start < 10
+    assert len(spec.schemas) == 299
+    assert all(len(list(references(schema))) <= 2 for schema in spec.schemas.values())
