@@ -9,7 +9,7 @@ from typing import Any
 from codenav.tools.examples import NoExample, example_arguments
 from codenav.tools.fitting import fits
 from codenav.tools.model import Effect, Group, Operation, Parameter, ToolSpec
-from codenav.tools.types import Schemas, Types, kinds_of, list_at, merged, quoted, shape
+from codenav.tools.types import Schemas, Types, is_number, kinds_of, list_at, merged, quoted, shape
 
 TEXT_CHARACTERS = 2000
 PARAMETER_CHARACTERS = 400
@@ -44,7 +44,7 @@ def docstring(operation: Operation, spec: ToolSpec) -> str:
 
 
 def title_of(operation: Operation) -> str:
-    """What an operation does, in one line."""
+    """The title of an operation, in one line."""
     for text in (operation.title, operation.text):
         lines = clean(text).strip().splitlines()
         if lines and lines[0].strip():
@@ -148,7 +148,7 @@ def _facts(item: Parameter, schema: Mapping[str, Any], schemas: Schemas) -> Iter
 
 def bounds_of(schema: Mapping[str, Any]) -> list[str]:
     """The bounds that a schema has for values: `at least 1`, `at most 3 characters`."""
-    return [_bound(text, schema[key]) for key, text in _BOUNDS if _is_number(schema.get(key))]
+    return [_bound(text, schema[key]) for key, text in _BOUNDS if is_number(schema.get(key))]
 
 
 def _bound(text: str, value: Any) -> str:
@@ -187,7 +187,7 @@ def is_file(operation: Operation, schemas: Schemas) -> bool:
 
 
 def group_text(group: Group) -> str:
-    """What a group is for: its title, its text, the requests that it is for, and how its tools go together."""
+    """The text of a group: title, description, the requests that it is for, and guidance."""
     intent = "; ".join(" ".join(clean(one).split()) for one in group.intent)
     title = clean(group.title).strip()
     parts = [
@@ -217,10 +217,6 @@ def _worked_example(example: Mapping[str, Any]) -> str:
 
 def _sentence(text: str) -> str:
     return text if not text or text.endswith((".", "!", "?", "…", ":")) else f"{text}."
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _value(value: Any) -> str:

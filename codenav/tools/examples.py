@@ -12,7 +12,7 @@ from typing import Any
 
 from codenav.tools.fitting import fits
 from codenav.tools.model import Operation, Parameter, Schema
-from codenav.tools.types import Schemas, is_binary, kinds_of, list_at, merged
+from codenav.tools.types import Schemas, is_binary, is_number, kinds_of, list_at, merged
 
 DEPTH = 6
 ITEMS = 20
@@ -142,16 +142,12 @@ def _lists(schema: Schema, schemas: Schemas, depth: int) -> Iterator[list[Any]]:
 def _numbers(schema: Schema) -> Iterator[int | float]:
     """Small numbers, and those at the bounds."""
     yield from (1, 0, 0.5)
-    step = schema["multipleOf"] if _is_number(schema.get("multipleOf")) else 1
+    step = schema["multipleOf"] if is_number(schema.get("multipleOf")) else 1
     for key, toward in (("minimum", 0), ("exclusiveMinimum", step), ("maximum", 0), ("exclusiveMaximum", -step)):
-        if _is_number(schema.get(key)):
+        if is_number(schema.get(key)):
             yield schema[key] + toward
             yield ((schema[key] + toward) // step + (toward >= 0)) * step
     yield from (step, 10, 100)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _texts(schema: Schema) -> Iterator[str]:

@@ -37,7 +37,7 @@ def validator_for(schema: Any, schemas: Mapping[str, Schema]) -> Any:
 
 
 def first_problem(validator: Any, value: Any) -> Any:
-    """What is wrong with a value first of all, a `jsonschema.ValidationError`; None if nothing is."""
+    """The first error of a value, a `jsonschema.ValidationError`; None if it has none."""
     try:
         return nearest(validator.iter_errors(value))
     except Exception:
@@ -101,7 +101,7 @@ def _error(choice: Any, keyword: str, wanted: list[Any], instance: Any, *path: A
 
 
 def _nearness(instance: Any, errors: Sequence[Any]) -> tuple[bool, bool, int, int]:
-    """How near a value came to a branch: first its kind, then the tag that tells branches apart, then its keys."""
+    """The nearness of a value to a branch: first its kind, then the tag that tells branches apart, then its keys."""
     missing = sum(len(set(error.validator_value) - set(instance)) for error in errors if error.validator == "required")
     kind, tag = not any(map(_is_other, errors)), not any(map(_is_tag, errors))
     return kind, tag, -missing, -len(errors)

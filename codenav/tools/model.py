@@ -25,6 +25,17 @@ class Effect(StrEnum):
     DESTROY = "destroy"
     """All others."""
 
+    @classmethod
+    def of_method(cls, method: str) -> Effect:
+        """Return the effect of a request with this method."""
+        if method in ("GET", "HEAD", "OPTIONS", "TRACE", "QUERY"):
+            return cls.READ
+        return cls.WRITE if method in ("POST", "PUT", "PATCH") else cls.DESTROY
+
+
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})
+"""Methods whose request may be repeated. RFC 9110, section 9.2.2."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Stored):

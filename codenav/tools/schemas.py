@@ -93,8 +93,6 @@ class Schemas:
             self._keyword(place, made, key, item)
         if not self.dialect or self.plain:
             _of_2020(made, null=value.get("nullable") in (True, "true") or value.get("x-nullable") is True)
-        if isinstance(made.get("default"), str) and made.get("type") in ("boolean", "integer", "number"):
-            self._default(place, made)
         if made.get("type") == "file":
             made["type"], made["format"] = "string", "binary"
         if not self.plain and "contentMediaType" in made and "contentEncoding" not in made and "format" not in made:
@@ -106,21 +104,10 @@ class Schemas:
     def _keyword(self, place: Place, made: dict[str, Any], key: str, item: Any) -> None:
         """Convert one keyword; one of the wrong type is left out and noted."""
         fine = True
-        if isinstance(item, str) and key in (*NUMBERS, *COUNTS) and value_in(item, "number") is not None:
-            self.note(f"{place.pointer}/{key}: the text {item!r} was read as a number")
-            item = value_in(item, "number" if "." in item else "integer")
         if key in SCHEMAS:
             if key == "items" and isinstance(item, list) and self.plain:
                 # Before 2020-12 this was the word for what `prefixItems` says.
                 made["prefixItems"] = [self._convert(place.at(key, number)) for number in range(len(item))]
-            elif key == "items" and isinstance(item, list):
-                # No version of OpenAPI knows lists here; those who write them mean that each of these can be an item.
-                self.note(f"{place.pointer}/items: a list of schemas was read as any of them")
-                if item:
-                    made["items"] = {"anyOf": [self._convert(place.at(key, number)) for number in range(len(item))]}
-            elif item in ("true", "false"):
-                self.note(f"{place.pointer}/{key}: the text {item!r} was read as {item}")
-                made[key] = item == "true"
             elif isinstance(item, bool):
                 made[key] = item
             elif fine := isinstance(item, Mapping):
@@ -173,15 +160,6 @@ class Schemas:
         except Unresolved as error:
             self.note(f"{place.pointer}: {error}: left out")
             return Place({}, place.document, place.pointer)
-
-    def _default(self, place: Place, made: dict[str, Any]) -> None:
-        """Read a default that is a text as the value that its schema asks for, or leave it out."""
-        text = made.pop("default")
-        value = value_in(text, made["type"])
-        if value is not None:
-            made["default"] = value
-        read = f"read as {made['default']!r}" if "default" in made else "left out"
-        self.note(f"{place.pointer}/default: the text {text!r} is no default of the type {made['type']}: {read}")
 
     def _discriminator(self, place: Place) -> Any:
         """The discriminator as an annotation, its targets under their names here."""

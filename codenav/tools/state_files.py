@@ -30,7 +30,7 @@ _EPOCH = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Summary(Stored):
-    """What is known of a state without reading its specification."""
+    """The facts about a state that need no reading of its specification."""
 
     name: str
     """The name of the package: `tools.NAME`."""

@@ -10,12 +10,10 @@ from typing import Any
 from codenav.core.errors import UsageError
 from codenav.core.system.terminal_text import flattened
 from codenav.tools.argument_schemas import title_and_text
-from codenav.tools.model import Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
+from codenav.tools.model import IDEMPOTENT, Body, Effect, Group, Operation, Parameter, Scheme, ToolSpec
 from codenav.tools.naming import identifier, unique
-from codenav.tools.schemas import OwnSchemas
+from codenav.tools.schemas import OwnSchemas, fault_of
 
-READS = ("GET", "HEAD", "OPTIONS")
-REPEATABLE = (*READS, "PUT", "DELETE")
 MOST_TOLD = 20
 """Most violations in one message."""
 
@@ -140,17 +138,13 @@ def _inconsistent_tool(tool: Mapping[str, Any], path: str, document: Mapping[str
 
 def _no_schema(schema: Any, path: str) -> Iterator[str]:
     """The violation of JSON Schema itself, if there is one."""
-    import jsonschema_rs
-
     if isinstance(schema, Mapping) and "schema" in schema:
         yield from _no_schema(schema["schema"], f"{path}.schema")
     keywords = {key: value for key, value in schema.items() if key not in _OWN} if isinstance(schema, Mapping) else {}
-    try:
-        jsonschema_rs.meta.validate(keywords)
-    except jsonschema_rs.ValidationError as error:
-        yield f"{path}.{_path(error.instance_path)}: {' '.join(error.message.split())[:300]}"
-        return
-    if isinstance(keywords.get("pattern"), str):
+    fault = fault_of(keywords)
+    if fault:
+        yield f"{path}.{fault}"
+    elif isinstance(keywords.get("pattern"), str):
         try:
             re.compile(keywords["pattern"])
         except re.error as wrong:
@@ -224,7 +218,7 @@ class _Reading:
             title=title,
             text=text,
             effect=effect,
-            idempotent=tool.get("idempotent", method in REPEATABLE or effect is Effect.READ),
+            idempotent=tool.get("idempotent", method in IDEMPOTENT or effect is Effect.READ),
             deprecated=tool.get("deprecated", False),
             method=method,
             path=url,
@@ -245,7 +239,7 @@ class _Reading:
         made: dict[str, Parameter] = {}
         for key, details in tool.get("parameters", {}).items():
             wire = details.get("wire", key)
-            usual = "path" if wire in in_url else "query" if method in (*READS, "DELETE") else "body"
+            usual = "path" if wire in in_url else "query" if method in ("GET", "HEAD", "OPTIONS", "DELETE") else "body"
             place = details.get("place", usual)
             style, explode = _STYLES.get(place, ("", False))
             schema = self._table.take(details.get("schema", {}), key, document=self._document)
@@ -270,9 +264,7 @@ class _Reading:
 def _effect(tool: Mapping[str, Any], method: str) -> Effect:
     if "effect" in tool:
         return Effect(tool["effect"])
-    if method in READS:
-        return Effect.READ
-    return Effect.WRITE if method in ("", "POST", "PUT", "PATCH") else Effect.DESTROY
+    return Effect.of_method(method) if method else Effect.WRITE
 
 
 def _scheme(name: str, secret: Mapping[str, Any]) -> Scheme:

@@ -74,6 +74,11 @@ def is_binary(schema: Any, schemas: Schemas) -> bool:
     return schema.get("format") == "binary" and kinds_of(schema) in ([], ["string"])
 
 
+def is_number(value: object) -> bool:
+    """True for a number of JSON, which a truth value of Python is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def list_at(schema: Schema, key: str) -> list[Any]:
     """The list under a key; empty if there is none."""
     found = schema.get(key)

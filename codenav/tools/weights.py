@@ -49,7 +49,7 @@ class Rating(Stored):
     completeness: int = BEST
     readability: int = BEST
     findings: Sequence[str] = ()
-    """What is missing or unclear, a phrase each."""
+    """The missing and unclear parts, a phrase each."""
 
     made: ClassVar[Makers] = {"findings": tuple}
 
@@ -61,7 +61,7 @@ class Rating(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Checked(Stored):
-    """What checks found about a tool."""
+    """The findings of checks about a tool."""
 
     rating: Rating = field(default_factory=Rating)
     server: str = ""
@@ -78,7 +78,7 @@ class Checked(Stored):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What lowers the weight, the worst first."""
+        """The findings that lower the weight, the worst first."""
         return tuple(filter(None, (self.trial, self.server, *self.rating.findings)))
 
 

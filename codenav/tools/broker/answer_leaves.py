@@ -31,7 +31,7 @@ _OWN, _ABOVE, _DESCRIBED, _VALUE, _ITEM = 1.0, 0.5, 0.3, 0.7, 0.6
 """Weights of a word of the request: in the value's own name, in a name above it, in its description, in the value
 itself, and in another value of the same item of a list."""
 _REQUIRED, _IDENTITY, _EMPTY, _DEPTH, _INDEX, _LENGTH = 0.5, 0.4, -0.5, -0.1, -0.3, -0.002
-"""What a value is worth besides: for being required, for its name, for being empty; for each name or index above it,
+"""Further weights of a value: for being required, for its name, for being empty; for each name or index above it,
 each item of its list that comes before its own, each character."""
 _IDENTITIES = _words_in("id name title summary label status state")
 """Names that say what an object is: they are worth a little without being asked for."""
@@ -107,7 +107,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class _Named:
-    """What the names above a value and its schema say about it: the same for all items of a list."""
+    """The words about a value in the names above it and its schema: the same for all items of a list."""
 
     own: frozenset[str] = frozenset()
     above: frozenset[str] = frozenset()
@@ -249,7 +249,7 @@ def _in_value(leaf: Leaf) -> frozenset[str]:
 
 
 def _before(items: Mapping[Path, float]) -> Callable[[Path], int]:
-    """How many items of its list are shown before an item: first those in which words of the request stand."""
+    """A counter of the items shown before one of its list: first those in which words of the request stand."""
     places: dict[Path, int] = {}
     found = Counter[Path]()
     for item in sorted(items, key=lambda item: -items[item]):

@@ -13,7 +13,7 @@ from typing import Any
 
 from codenav.core.system.terminal_text import flattened, neutral, shortened
 from codenav.tools.broker.flights import Refused
-from codenav.tools.broker.request import is_file
+from codenav.tools.broker.request import is_file, with_files
 from codenav.tools.describing import bounds_of
 from codenav.tools.examples import NoExample, example_arguments, example_of
 from codenav.tools.fitting import Sent, first_problem, validator_for
@@ -130,13 +130,12 @@ def expected(schema: Any, schemas: Mapping[str, Schema]) -> str:
 
 def without_content(value: Any) -> Any:
     """Return arguments as a record keeps them: files with their length in place of their content."""
-    if is_file(value):
-        file = value["$file"]
+
+    def short(file: dict[str, Any]) -> dict[str, Any]:
         size = len(file["data"].rstrip("=")) * 3 // 4
         return {"$file": {"name": file.get("name"), "type": file.get("type"), "bytes": size}}
-    if isinstance(value, dict):
-        return {name: without_content(item) for name, item in value.items()}
-    return [without_content(item) for item in value] if isinstance(value, list) else value
+
+    return with_files(value, short)
 
 
 def _with_files(value: Any, room: list[int]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from codenav.core.messages import Message
@@ -52,14 +53,13 @@ class Compressor:
 
     def __call__(self, operation: Operation, schemas: Mapping[str, Schema], request: str, value: Any) -> str:
         """An answer in at most `limit` characters. Without a usable answer of the model the rules hold."""
-        if self._model and not isinstance(value, str) and not _fits(value, self._limit):
-            try:
-                leaves = _of_fields(first_leaves(value), self._fields(self._model, operation, request, value))
-            except Exception:
-                # The model may be away, or somebody's own: the answer is there all the same.
-                leaves = []
-            if leaves:
-                return fitted(value, leaves, self._limit)
+        if self._model and not isinstance(value, str):
+            # The model may be away, or somebody's own: the answer is there all the same.
+            with suppress(Exception):
+                if len(text_of(value)) > self._limit:
+                    leaves = _of_fields(first_leaves(value), self._fields(self._model, operation, request, value))
+                    if leaves:
+                        return fitted(value, leaves, self._limit)
         return compressed(operation, schemas, request, value, self._limit)
 
     def _fields(self, model: Model, operation: Operation, request: str, value: Any) -> frozenset[str]:
@@ -80,18 +80,12 @@ def compressed(
     `schemas` are those of the operation's `ToolSpec`. `value` is JSON data.
     """
     try:
-        if isinstance(value, str) or _fits(value, limit):
-            return cut(text_of(value), limit)
+        text = text_of(value)
+        if isinstance(value, str) or len(text) <= limit:
+            return cut(text, limit)
         return fitted(value, scored(value, request, Schemas(operation.result, schemas)), limit)
     except RecursionError:
         return cut("an answer that is nested too deeply to be shown", limit)
-
-
-def _fits(value: Any, limit: int) -> bool:
-    try:
-        return len(text_of(value)) <= limit
-    except RecursionError:
-        return False
 
 
 def text_of(value: Any) -> str:

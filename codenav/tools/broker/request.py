@@ -120,18 +120,16 @@ def _text(value: Any, schema: Mapping[str, Any] | None = None) -> str:
 
 
 def _json(value: Any, *, ascii_only: bool = False) -> str:
-    return json.dumps(_without_files(value), ensure_ascii=ascii_only, separators=(",", ":"))
+    return json.dumps(with_files(value, lambda file: file["data"]), ensure_ascii=ascii_only, separators=(",", ":"))
 
 
-def _without_files(value: Any) -> Any:
-    """Return JSON data with files as their base64."""
+def with_files(value: Any, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return JSON data with each file in it changed."""
     if is_file(value):
-        return value["$file"]["data"]
-    if isinstance(value, list):
-        return [_without_files(item) for item in value]
+        return change(value["$file"])
     if isinstance(value, dict):
-        return {name: _without_files(item) for name, item in value.items()}
-    return value
+        return {name: with_files(item, change) for name, item in value.items()}
+    return [with_files(item, change) for item in value] if isinstance(value, list) else value
 
 
 def is_file(value: Any) -> bool:

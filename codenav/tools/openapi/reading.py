@@ -10,7 +10,7 @@ from typing import Any
 from codenav.core.errors import UsageError
 from codenav.core.system.collecting import uncollected
 from codenav.tools.addresses import shown
-from codenav.tools.model import Body, Effect, Group, Operation, Parameter, ToolSpec
+from codenav.tools.model import IDEMPOTENT, Body, Effect, Group, Operation, Parameter, ToolSpec
 from codenav.tools.naming import identifier, package_name, unique
 from codenav.tools.openapi.bodies import body_of, old_body, spread
 from codenav.tools.openapi.context import Context, LeftOut, first_line, mapping_of, text_of
@@ -27,15 +27,8 @@ from codenav.tools.openapi.security import need_of, read_schemes, take_tokens
 from codenav.tools.openapi.servers import root_servers, servers_at
 from codenav.tools.references import Library, Place
 from codenav.tools.schemas import PREFIX
-from codenav.tools.validation import version_of
+from codenav.tools.validation import METHODS, version_of
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
-EFFECTS = {
-    **dict.fromkeys(("GET", "HEAD", "OPTIONS", "TRACE", "QUERY"), Effect.READ),
-    **dict.fromkeys(("POST", "PUT", "PATCH"), Effect.WRITE),
-}
-IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})
-"""RFC 9110, section 9.2.2."""
 _CHECK = "codenav tools check compares it with its specification"
 
 
@@ -172,7 +165,7 @@ def operation_of(
             raise LeftOut(f"{place.pointer}: there are no parameters in {where!r}")
     found = complete_path(context, path, operation, found)
     result = result_of(context, operation)
-    need = need_of(context, operation)
+    security, scopes = need_of(context, operation)
     own = servers_at(context, operation) or servers_at(context, item)
     method = method.upper() if method in METHODS else method
     summary = text_of(value.get("summary")) or text_of(item.value.get("summary"))
@@ -183,11 +176,11 @@ def operation_of(
     return Found(
         Operation(
             name="", id="", group=tag or f"/{segment(path)}", title=first_line(summary or text), text=text or summary,
-            effect=EFFECTS.get(method, Effect.DESTROY), idempotent=method in IDEMPOTENT,
+            effect=Effect.of_method(method), idempotent=method in IDEMPOTENT,
             deprecated=value.get("deprecated") is True, method=method, path=path.partition("#")[0],
             servers=tuple(own) if own != list(servers) else (),
             parameters=tuple(found if whole else [*found, *contents]),
-            security=need.security, scopes=need.scopes, result=result.schema, result_types=result.types,
+            security=security, scopes=scopes, result=result.schema, result_types=result.types,
             result_text=result.text, links=links_of(context, operation),
         ),
         body, whole,

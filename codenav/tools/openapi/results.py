@@ -20,7 +20,7 @@ _MOST_LINKS = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a good answer looks like."""
+    """The form of a good answer."""
 
     schema: Schema | None = None
     types: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urljoin
 
@@ -17,12 +17,8 @@ PLAIN_TOKENS = frozenset({"access_token", "api_key", "api_token", "apikey", "aut
 TOKENS = PLAIN_TOKENS | {"token"}
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What an operation needs to be let in."""
-
-    security: tuple[tuple[str, ...], ...] = ()
-    scopes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+Need = tuple[tuple[tuple[str, ...], ...], Mapping[str, Sequence[str]]]
+"""The alternatives of an operation to be let in, and the scopes of OAuth2 by scheme."""
 
 
 def scheme_of(context: Context, name: str, place: Place) -> Scheme | None:
@@ -76,10 +72,10 @@ def need_of(context: Context, operation: Place) -> Need:
     if place.value is None:
         place = context.library.root.at("security")
     if place.value is None:
-        return Need()
+        return (), {}
     if not isinstance(place.value, list):
         context.note(f"{place.pointer}: is no list: left out")
-        return Need()
+        return (), {}
     found: list[tuple[str, ...]] = []
     scopes: dict[str, Sequence[str]] = {}
     for number, item in enumerate(place.value):
@@ -96,7 +92,7 @@ def need_of(context: Context, operation: Place) -> Need:
             texts = [scope for scope in needed if isinstance(scope, str)] if isinstance(needed, list) else []
             if texts and name:
                 scopes.setdefault(name, texts)
-    return Need(tuple(dict.fromkeys(found)), scopes)
+    return tuple(dict.fromkeys(found)), scopes
 
 
 def _known(context: Context, name: str, place: Place) -> str | None:
