@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from codenav.core.errors import CodeNavError, NotFound, Unavailable, UsageError
@@ -19,17 +18,8 @@ FILE_HINT = "download the document and name the file"
 ACCEPT = "application/json, application/yaml;q=0.9, text/yaml;q=0.9, */*;q=0.5"
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A document as it came."""
-
-    content: bytes
-    url: str
-    """Its address after redirects."""
-
-
-def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_private: bool = False) -> Fetched:
-    """The document at an address.
+def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_private: bool = False) -> tuple[bytes, str]:
+    """The document at an address, and its address after redirects.
 
     trusted: origin that may be private; that of the address which a person typed.
 
@@ -56,7 +46,7 @@ def fetch(url: str, *, trusted: tuple[str, str, int] | None = None, allow_privat
                 hint = CERTIFICATE_HINT if "certificate" in str(failure) else "check the address"
                 raise Unavailable(f"{shown(url)} was not read: {failure}", hint=hint) from None
             if answer.status == 200:
-                return Fetched(answer.body, url)
+                return answer.body, url
             if not (300 <= answer.status < 400 and "location" in answer.headers):
                 raise _refusal(url, answer.status, answer.headers.get("retry-after", ""))
             url = urljoin(url, answer.headers["location"])

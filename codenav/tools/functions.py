@@ -173,6 +173,6 @@ def _kind(value: Any) -> str:
 
 def _load(where: str, allow_private: bool) -> Any:
     if is_url(where):
-        found = fetch(where, trusted=origin(where), allow_private=allow_private)
-        return parse(found.content, shown(where))
+        content, _ = fetch(where, trusted=origin(where), allow_private=allow_private)
+        return parse(content, shown(where))
     return read_file(Path(where).expanduser())

@@ -128,9 +128,9 @@ class Library(Documents):
         self.trusted: tuple[str, str, int] | None = None
         if is_url(where):
             self.trusted = origin(where)
-            found = fetch(where, trusted=self.trusted, allow_private=allow_private)
-            self.main = urldefrag(found.url).url
-            self.documents[self.main] = parse(found.content, shown(where))
+            content, found = fetch(where, trusted=self.trusted, allow_private=allow_private)
+            self.main = urldefrag(found).url
+            self.documents[self.main] = parse(content, shown(where))
         else:
             path = Path(where).expanduser()
             value = read_file(path)
@@ -160,8 +160,8 @@ class Library(Documents):
         if len(self.documents) >= MOST_DOCUMENTS:
             raise UsageError(f"{shown(self.main)} refers to more than {MOST_DOCUMENTS:,} documents")
         if is_url(key):
-            found = fetch(key, trusted=self.trusted, allow_private=self.allow_private)
-            self.documents[key] = parse(found.content, shown(key))
+            content, _ = fetch(key, trusted=self.trusted, allow_private=self.allow_private)
+            self.documents[key] = parse(content, shown(key))
         else:
             try:
                 self.documents[key] = read_file(Path(key))

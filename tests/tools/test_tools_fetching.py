@@ -18,15 +18,14 @@ from codenav.tools.fetching import fetch
 UNSIGNED = Path(__file__).parents[1] / "models" / "unsigned.pem"
 
 
-def typed(url: str) -> fetching.Fetched:
+def typed(url: str) -> tuple[bytes, str]:
     """Fetch an address as if a person had typed it."""
     return fetch(url, trusted=origin(url))
 
 
 def test_a_document() -> None:
     with DocumentServer({"/openapi.json": {"a": 1}}) as server:
-        found = typed(server.url() + "?x=1")
-        assert found.content == b'{"a": 1}' and found.url == server.url() + "?x=1"
+        assert typed(server.url() + "?x=1") == (b'{"a": 1}', server.url() + "?x=1")
         assert server.seen == [("/openapi.json?x=1", f"127.0.0.1:{server.port}")]
 
 
@@ -109,7 +108,7 @@ def test_a_name_is_verified_though_its_checked_address_is_connected_to(
     monkeypatch.setattr(addresses, "is_private", lambda address: False)
     monkeypatch.setattr(addresses, "addresses", lambda host, port: ["127.0.0.1"])
     with DocumentServer({"/": "a: 1"}, both) as server:
-        assert fetch(server.url("/", "localhost")).content == b"a: 1"
+        assert fetch(server.url("/", "localhost"))[0] == b"a: 1"
         assert server.seen == [("/", f"localhost:{server.port}")]
         with pytest.raises(Unavailable, match=r"https://other.example.* its certificate is not trusted"):
             fetch(server.url("/", "other.example"))
@@ -122,7 +121,7 @@ def test_private_addresses_need_leave() -> None:
                 fetch(server.url("/", host))
             assert "--set allow_private=yes" in caught.value.hint
         assert server.seen == []
-        assert fetch(server.url("/"), allow_private=True).content == b"a: 1"
+        assert fetch(server.url("/"), allow_private=True)[0] == b"a: 1"
 
 
 def test_redirects_do_not_lead_into_the_private_network() -> None:
@@ -133,9 +132,8 @@ def test_redirects_do_not_lead_into_the_private_network() -> None:
             with pytest.raises(UsageError, match=r"leads there: .* is in a private network: refused"):
                 typed(server.url("/"))
             assert inside.seen == []
-            found = typed(server.url("/own"))
-            assert found.content == b"a: 1" and found.url == server.url("/found")
-            assert fetch(server.url("/"), allow_private=True).content == b"secret: 1"
+            assert typed(server.url("/own")) == (b"a: 1", server.url("/found"))
+            assert fetch(server.url("/"), allow_private=True)[0] == b"secret: 1"
 
 
 @pytest.mark.parametrize(

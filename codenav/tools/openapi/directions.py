@@ -72,10 +72,17 @@ class Directions:
     def __init__(self, schemas: dict[str, Schema], flags: Container[str]) -> None:
         """flags: those of `readOnly` and `writeOnly` that any schema holds."""
         self.schemas = schemas
+        self.variants: dict[str, dict[str, str]] = {"readOnly": {}, "writeOnly": {}}
+        """The names of variants by those of their schemas."""
         names = list(schemas)
-        self.concerned = {flag: self._reach(names, flag) for flag in ("readOnly", "writeOnly") if flag in flags}
-        self.variants: dict[tuple[str, str], str] = {}
-        self.waiting: list[tuple[str, str]] = []
+        for flag, ending in (("readOnly", "Request"), ("writeOnly", "Answer")):
+            variants = self.variants[flag]
+            reached = self._reach(names, flag) if flag in flags else set[str]()
+            for name in filter(reached.__contains__, names):
+                variants[name] = unique(f"{name}.{ending}", schemas)
+                schemas[variants[name]] = {}
+            for name, variant in variants.items():
+                schemas[variant] = self._changed(schemas[name], flag)
 
     def of_request(self, schema: Schema) -> Schema:
         """A schema without the properties that only the server sets."""
@@ -103,25 +110,16 @@ class Directions:
         return found
 
     def _directed(self, schema: Schema, flag: str) -> Schema:
-        concerned = self.concerned.get(flag)
-        if concerned is None:
-            return schema
-        if not _flagged(schema, flag) and not any(
-            holder["$ref"].removeprefix(PREFIX) in concerned for holder in references(schema)
-        ):
-            return schema
-        made = self._changed(schema, flag)
-        while self.waiting:
-            name, flag = self.waiting.pop()
-            self.schemas[self.variants[name, flag]] = self._changed(self.schemas[name], flag)
-        return made
+        variants = self.variants[flag]
+        targets = (holder["$ref"].removeprefix(PREFIX) for holder in references(schema))
+        return self._changed(schema, flag) if _flagged(schema, flag) or any(map(variants.get, targets)) else schema
 
     def _changed(self, schema: Schema, flag: str, hidden: frozenset[str] = frozenset()) -> Schema:
         hidden |= self._hidden(schema, flag)
         made = dict(schema)
         reference = made.get("$ref")
-        if isinstance(reference, str) and (name := reference.removeprefix(PREFIX)) in self.concerned[flag]:
-            made["$ref"] = PREFIX + self._variant(name, flag)
+        if isinstance(reference, str) and (name := reference.removeprefix(PREFIX)) in self.variants[flag]:
+            made["$ref"] = PREFIX + self.variants[flag][name]
         if "required" in made:
             made["required"] = [name for name in made["required"] if name not in hidden]
             if not made["required"]:
@@ -139,14 +137,6 @@ class Directions:
             elif key in SCHEMAS and isinstance(value, dict):
                 made[key] = self._changed(value, flag)
         return made
-
-    def _variant(self, name: str, flag: str) -> str:
-        if (name, flag) not in self.variants:
-            ending = "Request" if flag == "readOnly" else "Answer"
-            self.variants[name, flag] = made = unique(f"{name}.{ending}", self.schemas)
-            self.schemas[made] = {}
-            self.waiting.append((name, flag))
-        return self.variants[name, flag]
 
     def _hidden(self, schema: Schema, flag: str) -> frozenset[str]:
         """The properties with the flag of a schema, those of the schemas that it is made of included."""

@@ -82,30 +82,16 @@ def need_of(context: Context, operation: Place) -> Need:
         if not isinstance(item, Mapping):
             context.note(f"{place.pointer}/{number}: is no object: left out")
             continue
-        names = [_known(context, name, place) for name in item]
-        if not all(names):
-            missing = next(name for name, known in zip(item, names, strict=True) if not known)
+        missing = next((name for name in item if name not in context.schemes), None)
+        if missing is not None:
             context.note(f"{place.pointer}/{number}: the security scheme {missing!r} cannot be used: left out")
             continue
-        found.append(tuple(filter(None, names)))
-        for name, needed in zip(names, item.values(), strict=True):
+        found.append(tuple(item))
+        for name, needed in item.items():
             texts = [scope for scope in needed if isinstance(scope, str)] if isinstance(needed, list) else []
-            if texts and name:
+            if texts:
                 scopes.setdefault(name, texts)
     return tuple(dict.fromkeys(found)), scopes
-
-
-def _known(context: Context, name: str, place: Place) -> str | None:
-    """The name of a scheme in the context; version 3.2 also names one by a reference."""
-    if name in context.schemes:
-        return name
-    if context.version == "3.2" and ("#" in name or "/" in name):
-        short = name.rpartition("/")[2]
-        scheme = scheme_of(context, short, Place({"$ref": name}, place.document, place.pointer))
-        if scheme is not None:
-            context.schemes.setdefault(short, scheme)
-            return short
-    return None
 
 
 def is_token(parameter: Parameter, names: frozenset[str] = TOKENS) -> bool:
