@@ -272,12 +272,6 @@ def test_calls_are_lines_of_their_own_and_come_back_with_their_steps(tmp_path: P
     assert Step.from_dict(document["steps"][0]) == result.steps[0]
 
 
-def test_a_record_from_before_there_were_calls_loads(tmp_path: Path) -> None:
-    lines = record(tmp_path, [started(), ActionTaken(1, Code("x = 1")), StepEnded(code_step(1))])
-    result = EpisodeResult.from_events([json.dumps(line) for line in lines])
-    assert result.steps[0].observation.calls == () and result.calls == ()  # type: ignore[attr-defined]
-
-
 def test_events_of_several_threads_are_whole_lines(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder(started())
