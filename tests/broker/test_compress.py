@@ -64,20 +64,15 @@ def test_of_a_list_that_nothing_names_the_first_items_are_shown() -> None:
     assert "1199" not in shown
 
 
-def test_fields_that_the_schema_requires_come_before_others() -> None:
+def test_values_that_the_schema_requires_or_describes_in_words_of_the_request_come_before_others() -> None:
     answer = {f"a{number}": number * 1_000_000 for number in range(150)}
-    schema = {"$ref": "#/schemas/Answer"}
     schemas = {"Answer": {"allOf": [{"properties": {"a140": {"type": "integer"}}, "required": ["a140"]}]}}
-    with_schema = Operation("op", "op", result=schema)
-    assert '"a140"' in compressed(with_schema, schemas, "", answer)
-    assert '"a140"' not in compressed(ORDERS, {}, "", answer)
-
-
-def test_descriptions_of_the_schema_are_read() -> None:
-    answer = {f"a{number}": number * 1_000_000 for number in range(150)}
-    schema = {"properties": {"a133": {"description": "The weight of the parcel in grams."}}}
-    shown = compressed(Operation("op", "op", result=schema), {}, "How heavy is the parcel in grams?", answer)
-    assert '"a133": 133000000' in shown
+    described = {"properties": {"a133": {"description": "The weight of the parcel in grams."}}}
+    for name, result, request in (
+        ("a140", {"$ref": "#/schemas/Answer"}, ""), ("a133", described, "How heavy is the parcel in grams?"),
+    ):  # fmt: skip
+        assert f'"{name}": ' in compressed(Operation("op", "op", result=result), schemas, request, answer)
+        assert f'"{name}": ' not in compressed(ORDERS, {}, request, answer)
 
 
 def test_long_texts_are_shortened_and_the_rest_of_them_counted() -> None:
@@ -134,23 +129,24 @@ def test_a_model_names_the_fields_once_for_an_operation_and_a_request() -> None:
     assert "Orders of the shop" in prompts[0]
 
 
+def test_a_model_is_asked_about_long_answers_only_and_again_where_it_failed() -> None:
+    asked: list[Any] = []
+
+    def fails(messages: Any) -> str:
+        asked.append(messages)
+        raise ValueError("of somebody's own")
+
+    compress = Compressor(model=FunctionModel(fails))
+    assert compress(ORDERS, {}, "", {"a": 1}) == '{"a": 1}' and not asked
+    for _ in range(2):
+        assert compress(ORDERS, {}, "the status", orders(100)) == compressed(ORDERS, {}, "the status", orders(100))
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize("said", ["I would keep all.", "[]", '["nothing"]', "[1, {}]", "{", "[" * 2000])
 def test_without_a_usable_answer_of_the_model_the_rules_hold(said: str) -> None:
     expected = compressed(ORDERS, {}, "the status", orders(100))
     assert Compressor(model=FunctionModel(lambda _: said))(ORDERS, {}, "the status", orders(100)) == expected
-
-
-def test_a_model_that_fails_is_asked_again_at_the_next_answer() -> None:
-    compress = Compressor(model=ScriptedModel([]))
-    expected = compressed(ORDERS, {}, "the status", orders(100))
-    assert compress(ORDERS, {}, "the status", orders(100)) == expected
-
-
-def test_a_short_answer_asks_no_model() -> None:
-    def never(_: Any) -> str:
-        raise AssertionError("asked")
-
-    assert Compressor(model=FunctionModel(never))(ORDERS, {}, "", {"a": 1}) == '{"a": 1}'
 
 
 def _drawn(draw: random.Random, depth: int) -> Any:

@@ -62,15 +62,6 @@ def test_nothing_listens() -> None:
         typed(f"http://127.0.0.1:{port}/a")
 
 
-def test_a_server_that_hangs_up() -> None:
-    def nothing(file: object) -> None:
-        raise OSError
-
-    page = Page(dawdle=nothing, headers={"Content-Length": "100"})
-    with DocumentServer({"/": page}) as server, pytest.raises(Unavailable, match=r"the connection to .* broke off"):
-        typed(server.url("/"))
-
-
 def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "LARGEST", 1 << 20)
     monkeypatch.setattr(fetching, "SECONDS", 0.3)

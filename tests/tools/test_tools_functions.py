@@ -134,14 +134,6 @@ def test_an_answer_whose_schema_is_none_costs_only_that() -> None:
     assert spec.notes[0].startswith("f: the schema of its answer is no JSON Schema: type: ")
 
 
-def test_chains_of_definitions_may_be_long() -> None:
-    chain = {f"D{number}": {"properties": {"next": {"$ref": f"#/$defs/D{number + 1}"}}} for number in range(300)}
-    chain["D300"] = {"type": "integer"}
-    parameters = {"properties": {"first": {"$ref": "#/$defs/D0"}}, "$defs": chain}
-    spec = spec_of_functions([{"name": "f", "parameters": parameters}], "x")
-    assert len(spec.schemas) == 301 and spec.schemas["D300"] == {"type": "integer"} and not spec.notes
-
-
 def test_odd_names() -> None:
     names = ["get-user", "getUser", "class", "2fa", "über", "__init__"]
     spec = spec_of_functions([{"name": name} for name in names], "x")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from codenav.core.errors import Cancelled, NotFound, Unavailable
+from codenav.core.errors import Cancelled, NotFound
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.mcp_reading import read_mcp
 from codenav.tools.model import Effect, ToolSpec
@@ -329,10 +329,3 @@ def test_reading_a_server_of_the_older_era() -> None:
     assert add.effect is Effect.READ and add.parameters[0].schema == {"$ref": "#/schemas/n"}
     assert spec.schemas == {"n": {"type": "integer", "minimum": 0}}
     assert spec.operations[1].effect is Effect.DESTROY, "one that says nothing may destroy"
-
-
-def test_reading_leaves_nothing_behind() -> None:
-    before = children()
-    with pytest.raises(Unavailable, match="no database"):
-        read_mcp(" ".join(command("handmade", "exits", "child")))
-    assert not {pid for pid in children() - before if is_alive(pid)}
