@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from codenav.core.approval import Approver
 from codenav.core.errors import MissingExtra
@@ -19,6 +19,9 @@ from codenav.core.secrets.masking import masker
 from codenav.tools.model import Effect
 from codenav.tools.reading import EXTRA
 from codenav.tools.state_files import read_spec_of, read_summary
+
+if TYPE_CHECKING:
+    from codenav.tools.broker.broker import Broker
 
 TOOLS = "tools/"
 """Beginning of the names of calls to tools: `tools/SPEC/NAME`."""
@@ -48,33 +51,13 @@ _ONCE = (
 Hear = Callable[[ToolCall], None]
 
 
-class Answering(Protocol):
-    """A broker, as far as a session uses it: `codenav.tools.broker.broker.Broker`."""
-
-    def __call__(self, name: str, arguments: dict[str, Any], /) -> Any:
-        """Answer a call."""
-        ...
-
-    def begin(self, request: str, seconds: float | None) -> None:
-        """Note that a step begins, for a request and with the seconds that it may take."""
-        ...
-
-    def cancel(self) -> None:
-        """End a call in flight. Callable from any thread."""
-        ...
-
-    def close(self) -> None:
-        """End all connections and processes. Safe to call twice."""
-        ...
-
-
 class ToolCalls:
     """A `StepHandler` that hands calls to tools to a broker, and all others to the caller's own handler."""
 
     def __init__(
         self,
         folders: Sequence[Path],
-        open_broker: Callable[[Hear], Answering],
+        open_broker: Callable[[Hear], Broker],
         handler: CallHandler | None = None,
         *,
         cancel_question: Callable[[], None] = lambda: None,

@@ -22,7 +22,7 @@ _SERVERS: ContextVar[Mapping[str, str]] = ContextVar("secrets of servers", defau
 
 @contextmanager
 def asking_with(secrets: Mapping[str, str]) -> Iterator[None]:
-    """Give secrets, by name, to the MCP servers that are asked within this context: see `environment` of `read_spec`.
+    """Give secrets, by name, to the MCP servers that are asked within this context: see `environment` of `read_mcp`.
 
     Those of a context around it are given, too. Those with a point in their name (`SPEC.NAME`) are for one
     specification only, and not given.
@@ -35,11 +35,10 @@ def asking_with(secrets: Mapping[str, str]) -> Iterator[None]:
         _SERVERS.reset(token)
 
 
-def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[str, str] | None = None) -> ToolSpec:
+def read_spec(source: str, *, allow_private: bool = False) -> ToolSpec:
     """Read the specification behind `openapi:FILE|URL`, `mcp:COMMAND|URL` or `tools:FILE|URL`.
 
-    `environment`: variables for the process of an MCP server besides the few that it gets anyway; for one at a URL, the
-    value of `authorization` is the bearer token. Default: those of `asking_with`.
+    An MCP server that is asked gets the secrets of `asking_with`.
 
     Raises:
         NotFound: no such file, or the server does not know the address.
@@ -56,7 +55,7 @@ def read_spec(source: str, *, allow_private: bool = False, environment: Mapping[
         if kind == "mcp":
             from codenav.tools.mcp_reading import read_mcp
 
-            return read_mcp(where, environment=_SERVERS.get() if environment is None else environment)
+            return read_mcp(where, environment=_SERVERS.get())
         from codenav.tools.functions import read_functions
 
         return _placed(read_functions(where, allow_private=allow_private), where, allow_private)

@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 def opened(folder: Path, **more: Any) -> tuple[ToolCalls, Slow]:
     brokers: list[Slow] = []
 
-    def open_broker(called: Callable[[ToolCall], None]) -> Slow:
+    def open_broker(called: Callable[[ToolCall], None]) -> Any:
         brokers.append(Slow(called))
         return brokers[0]
 
