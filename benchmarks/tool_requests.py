@@ -155,7 +155,7 @@ def compare(
         outcome.differences.append(("arguments that we do not have", f"{operation.id}: {case}"))
         return
     try:
-        checker.checked(operation.name, operation, given)
+        checker.check(operation.name, operation, given)
         outcome.accepted += 1
     except Refused as refusal:
         if ", format int" in str(refusal):
@@ -166,7 +166,7 @@ def compare(
     other = spoilt(operation, given, draw)
     outcome.spoilt += 1
     try:
-        checker.checked(operation.name, operation, other)
+        checker.check(operation.name, operation, other)
         outcome.passed.append(f"{operation.id}: {other!r}")
     except Refused:
         outcome.spoilt_refused += 1

@@ -10,7 +10,7 @@ from typing import Any
 from codenav.tools.model import Body, Effect, Parameter, Schema
 from codenav.tools.naming import identifier, unique
 from codenav.tools.schemas import OwnSchemas, fault_of
-from codenav.tools.types import flat_object, resolved
+from codenav.tools.types import flat_object, list_at, resolved
 
 WHOLE = "body"
 """Name of the parameter that is all arguments, where their schema is no object with known properties."""
@@ -30,7 +30,7 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
     if flat is None or (not flat[0] and plain.get("additionalProperties") not in (None, False)):
         whole = Parameter(
             name=WHOLE, wire=WHOLE, place="content", schema=schema, required=True, text=_text(plain),
-            example=example_of(plain),
+            example=next(iter(list_at(plain, "examples")), None),
         )  # fmt: skip
         return (whole,), Body("application/json", required=True)
     properties, required = flat
@@ -48,7 +48,7 @@ def parameters_of(schema: Schema, schemas: Mapping[str, Schema]) -> tuple[tuple[
                 required=wire in required,
                 text=_text(described),
                 schema={key: value for key, value in part.items() if key not in ("description", "example", "examples")},
-                example=example_of(described),
+                example=next(iter(list_at(described, "examples")), None),
             )
         )
     made.sort(key=lambda parameter: not parameter.required)
@@ -71,14 +71,6 @@ def result_of(schema: Any, where: str, table: OwnSchemas, *, key: str | None = N
         table.note(f"{where}: the schema of its answer is no JSON Schema: {fault}")
         return None
     return table.take(schema if key is None else schema["properties"][key], where, document=schema)
-
-
-def example_of(schema: Schema) -> Any:
-    """The first example of a schema, or None."""
-    examples = schema.get("examples")
-    if isinstance(examples, list) and examples:
-        return examples[0]
-    return schema.get("example")
 
 
 def title_and_text(title: str, text: str) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def operation(*parameters: Parameter) -> Operation:
 
 def refused(parameters: tuple[Parameter, ...], arguments: Any) -> str:
     with pytest.raises(Refused) as problem:
-        ArgumentChecker(SCHEMAS).checked("api.do", operation(*parameters), arguments)
+        ArgumentChecker(SCHEMAS).check("api.do", operation(*parameters), arguments)
     told = str(problem.value)
     assert told.startswith("api.do: ") and "\n" not in told and len(told) <= 1000
     return told
@@ -90,7 +90,7 @@ def one(schema: Any, **more: Any) -> Parameter:
 )  # fmt: skip
 def test_types_ranges_formats_and_enumerations(schema: Any, good: Any, bad: Any, told: str) -> None:
     item = one(schema, required=True)
-    assert ArgumentChecker(SCHEMAS).checked("api.do", operation(item), {"a": good}) == {"a": good}
+    assert ArgumentChecker(SCHEMAS).check("api.do", operation(item), {"a": good}) == {"a": good}
     if told:
         assert told in refused((item,), {"a": bad})
 
@@ -110,7 +110,7 @@ def test_missing_and_unknown_ones_come_with_the_right_name_and_an_example() -> N
 
 def test_none_is_not_given_unless_null_is_a_value() -> None:
     items = (one({"type": "integer"}), Parameter("b", "b", "query", {"type": ["integer", "null"]}))
-    checked = ArgumentChecker({}).checked("api.do", operation(*items), {"a": None, "b": None})
+    checked = ArgumentChecker({}).check("api.do", operation(*items), {"a": None, "b": None})
     assert checked == {"b": None}
     assert "missing" not in refused((one({"type": "integer"}, required=True),), {"a": None})
 
@@ -120,7 +120,7 @@ def test_the_third_same_mistake_says_to_give_it_up() -> None:
     told = []
     for arguments in ({"a": "x"}, {"a": "y"}, {"b": 1}, {"a": "z"}, {"a": "z"}):
         with pytest.raises(Refused) as problem:
-            checker.checked("api.do", made, arguments)
+            checker.check("api.do", made, arguments)
         told.append(str(problem.value))
     assert ["give up api.do" in text for text in told] == [False, False, False, True, True]
     assert "third time" in told[3] and "fourth time" in told[4]
@@ -130,7 +130,7 @@ def test_files_have_bounds_together() -> None:
     data = base64.b64encode(b"x" * (5 << 20)).decode()
     file = {"$file": {"name": "a", "type": "text/plain", "data": data}}
     binary = {"type": "array", "items": {"type": "string", "format": "binary"}}
-    assert ArgumentChecker({}).checked("api.do", operation(one(binary)), {"a": [file]})
+    assert ArgumentChecker({}).check("api.do", operation(one(binary)), {"a": [file]})
     assert "at most 8 MiB" in refused((one(binary),), {"a": [file, file]})
     for spoilt in ({"type": "image/png\r\nX: y"}, {"name": "a" * 300}, {"type": "x"}):
         wrong = {"$file": {"name": "a", "type": "text/plain", "data": "YQ==", **spoilt}}
@@ -170,4 +170,4 @@ def test_what_is_wrong_with_a_choice_is_told_of_the_branch_that_is_meant(
         choice = {"anyOf": [{"type": "null"}, choice]}
     pay = operation(Parameter("pay", "pay", "body", choice, required=True))
     with pytest.raises(Refused, match=re.escape(told)):
-        ArgumentChecker(schemas).checked("s.pay", pay, {"pay": value})
+        ArgumentChecker(schemas).check("s.pay", pay, {"pay": value})

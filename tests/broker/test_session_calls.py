@@ -168,18 +168,6 @@ def test_a_replay_gets_answers_in_their_order_and_sends_only_what_reads(folder: 
     assert session.again()(*read) == {"value": 1}
 
 
-def test_answers_beyond_what_is_kept_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codenav.session.host_calls.KEPT_BYTES", 40)
-    session = RecordedCalls(lambda name, arguments: "x" * 20)
-    session("a", {})
-    session("b", {})
-    again = session.again(lambda name, arguments: "made again")
-    assert again("a", {}) == "x" * 20
-    with pytest.raises(LookupError, match="the answer of b is not kept"):
-        again("b", {})
-    assert again("c", {}) == "made again"
-
-
 def test_what_a_call_tells_is_masked_whatever_its_keys_are(folder: Path) -> None:
     tools, broker = opened(folder, mask=masker({"KEY": "s3cret-value"}))
     made: list[ToolCall] = []

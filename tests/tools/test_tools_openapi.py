@@ -600,10 +600,10 @@ def test_one_of_several_is_any_of_them(tmp_path: Path) -> None:
         made = spec.operations[0]
         assert "oneOf" not in json.dumps([made.to_dict(), dict(spec.schemas)])
         checker = ArgumentChecker(spec.schemas)
-        assert checker.checked("s.put", made, {"body": {"a": "x", "b": "y"}})
+        assert checker.check("s.put", made, {"body": {"a": "x", "b": "y"}})
         for wrong in ({"a": 1, "b": 1}, *([{}] if schema is both else [])):
             with pytest.raises(Refused):
-                checker.checked("s.put", made, {"body": wrong})
+                checker.check("s.put", made, {"body": wrong})
         said = stubs_of(spec)[0].docstring
         assert 'Shape {"a"?: str} | {"b"?: str}' in said or schema is both, said
         assert said.count("the server decides.") == 1

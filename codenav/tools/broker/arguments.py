@@ -36,8 +36,8 @@ class ArgumentChecker:
         self._mistakes: Counter[tuple[str, str, str]] = Counter()
         self._lock = threading.Lock()
 
-    def checked(self, tool: str, operation: Operation, arguments: Any) -> dict[str, Any]:
-        """Return the arguments to send, without those that were None for "not given".
+    def check(self, tool: str, operation: Operation, arguments: Any) -> dict[str, Any]:
+        """Check arguments, and return them without those that are None for "not given".
 
         Raises:
             Refused: an argument is missing, unknown, or not what its schema says.

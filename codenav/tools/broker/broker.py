@@ -202,7 +202,7 @@ class Broker(Closing):
         """Check a call, make it, and return its result with what is known of it. Raises Refused, Failed."""
         if operation.unusable:
             raise Refused(f"{call.tool} cannot be called: {operation.unusable}")
-        checked = service.checker.checked(call.tool, operation, given)
+        checked = service.checker.check(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
         if not self._gate.check(call.tool, operation.effect, self._mask(without_content(checked))):

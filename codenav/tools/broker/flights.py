@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from codenav.core.system.repeats import pause_after
+
 MOST_TRIES = 4
 
 Made = TypeVar("Made")
@@ -83,6 +85,17 @@ class Flight:
         """Sleep. Raises Failed where it is cancelled meanwhile."""
         self.stopped.wait(seconds)
         self.check()
+
+    def rest(self, tries: int, asked: float | None = None) -> bool:
+        """Sleep before another try. False, at once, if there is none: too many were made, or the time is too short.
+
+        `asked`: seconds for which the server asked. Raises Failed where it is cancelled meanwhile.
+        """
+        pause = pause_after(tries, asked)
+        if tries >= MOST_TRIES or pause >= self.left:
+            return False
+        self.sleep(pause)
+        return True
 
     def check(self) -> None:
         """Raise Failed if it was cancelled."""

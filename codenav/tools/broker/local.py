@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 from codenav.core.errors import CodeNavError
-from codenav.core.system.repeats import pause_after
 from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
-from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused
+from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.transport import ANSWER_BYTES
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation
@@ -34,7 +34,7 @@ def call_mcp(
         Failed, OutOfTime: no answer came.
     """
     sent = on_the_wire(operation, arguments)
-    for tries in range(1, MOST_TRIES + 1):
+    for tries in count(1):
         try:
             answer = flight.run(
                 lambda: connection.call(
@@ -48,10 +48,8 @@ def call_mcp(
         except McpUnavailable as error:
             refused = error.status in (401, 403)
             again = (operation.idempotent or not error.sent) and not (error.timed_out or refused)
-            pause = pause_after(tries, error.retry_after)
-            if not again or tries == MOST_TRIES or pause >= flight.left:
+            if not (again and flight.rest(tries, error.retry_after)):
                 raise Failed(_told(error), status=error.status, tries=tries) from None
-            flight.sleep(pause)
         except CodeNavError as error:
             raise Failed(_told(error), tries=tries) from None
     if answer.failure:

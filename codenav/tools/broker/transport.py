@@ -16,10 +16,10 @@ from codenav import __version__
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.options import ToolOptions
 from codenav.core.system.connection_faults import causes, reason_of
-from codenav.core.system.repeats import BUSY, asked_seconds, pause_after
+from codenav.core.system.repeats import BUSY, asked_seconds
 from codenav.core.system.terminal_text import flattened, neutral, shown_url
 from codenav.tools.addresses import at_address, origin, public_address
-from codenav.tools.broker.flights import MOST_TRIES, Failed, Flight, OutOfTime, Refused
+from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.request import Request
 
 ANSWER_BYTES = 8 << 20
@@ -72,9 +72,8 @@ class Http:
             try:
                 answer = self._once(request, flight, sent, reuse=idempotent, address=address)
             except _Lost as lost:
-                pause = pause_after(tries)
                 repeated = lost.again and (idempotent or not sent.is_set())
-                if not repeated or tries >= MOST_TRIES or pause >= flight.left:
+                if not (repeated and flight.rest(tries)):
                     raise Failed(f"{lost}{_doubt(sent, idempotent)}", tries=tries) from None
             except OutOfTime:
                 where = shown_url(_without_query(request.url))
@@ -86,10 +85,9 @@ class Http:
                     redirects += 1
                     request = _followed(request, answer, target, allowed, redirects, tries)
                     continue
-                pause = pause_after(tries, asked_seconds(answer.headers.get("retry-after", "")))
-                if not (idempotent and answer.status in BUSY and tries < MOST_TRIES and pause < flight.left):
+                asked = asked_seconds(answer.headers.get("retry-after", ""))
+                if not (idempotent and answer.status in BUSY and flight.rest(tries, asked)):
                     return replace(answer, tries=tries)
-            flight.sleep(pause)
 
     def close(self) -> None:
         """Close all connections. Safe to call twice."""
