@@ -20,6 +20,8 @@ from codenav.core.system.terminal_text import flattened, neutral, shown_url
 if TYPE_CHECKING:
     from mcp import types
 
+FAILURE_CHARACTERS = 500
+"""Characters of a server's words on a failure."""
 TOKEN_HINT = "name the variable that holds its token: --secret authorization=VARIABLE"
 
 
@@ -70,18 +72,17 @@ def answer_of(result: types.CallToolResult, *, parse: bool) -> McpAnswer:
     if result.is_error:
         texts = [part for part in parts if isinstance(part, str) and part.strip()]
         said = "\n".join(texts) or (json.dumps(structured) if structured is not None else "the tool failed")
-        return McpAnswer(value=structured if structured is not None else said, failure=failed(said), bytes=size)
+        return McpAnswer(
+            value=structured if structured is not None else said,
+            failure=shortened(said, FAILURE_CHARACTERS),
+            bytes=size,
+        )
     if structured is not None:
         return McpAnswer(structured, bytes=size, beside=tuple(part for part in parts if isinstance(part, McpFile)))
     if parse:
         parts = [_parsed(part) for part in parts]
     value = parts[0] if len(parts) == 1 else parts or None
     return McpAnswer(value=value, bytes=size)
-
-
-def failed(said: str) -> str:
-    """Return a server's words on a failure as one line."""
-    return flattened(neutral(said), 500)
 
 
 def _part(content: Any) -> Any:
@@ -158,9 +159,9 @@ class Exchange:
     """`cancelled` or `too long`, if something else than the time ended it."""
 
 
-def shortened(text: str) -> str:
-    """Return text of a server as one line of at most 200 characters, without control characters."""
-    return flattened(neutral(text), 200)
+def shortened(text: str, characters: int = 200) -> str:
+    """Return text of a server as one line, without control characters."""
+    return flattened(neutral(text), characters)
 
 
 def where_of(transport: Mapping[str, Any]) -> str:

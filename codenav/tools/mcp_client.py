@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from codenav.core.errors import MissingExtra
 from codenav.core.system.closing import Closing
 from codenav.tools.mcp_answers import (
+    FAILURE_CHARACTERS,
     McpAnswer,
     McpFile,
     McpServer,
     McpUnavailable,
     answer_of,
-    failed,
     shortened,
 )
 
@@ -122,7 +122,9 @@ class McpConnection(Closing):
                     lambda client: _call(client, name, dict(arguments), parse), timeout=left, when="during the call"
                 )
             except MCPError as error:
-                answer = McpAnswer(value=error.data, failure=failed(error.message) or f"error {error.code}")
+                answer = McpAnswer(
+                    value=error.data, failure=shortened(error.message, FAILURE_CHARACTERS) or f"error {error.code}"
+                )
             except McpUnavailable as fault:
                 if fault.session_lost and again:
                     # The server says that it did not run the request, so a new session may ask once more.

@@ -103,6 +103,8 @@ class Leaf:
     length: bool = False
     """True if this is the length of the list at `path`, not a value."""
     score: float = 0.0
+    place: int = 0
+    """Its place in the order of the answer."""
 
 
 @dataclass(slots=True)
@@ -139,7 +141,10 @@ def how_many(value: Any) -> int:
 
 def first_leaves(value: Any) -> list[Leaf]:
     """The values of an answer that are looked at."""
-    return list(islice(leaves_of(value), LEAVES))
+    found = list(islice(leaves_of(value), LEAVES))
+    for place, leaf in enumerate(found):
+        leaf.place = place
+    return found
 
 
 def shape_of(path: Path) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def _shown(value: Any, leaves: Iterable[Leaf], total: int) -> str:
     """An answer with some of its values, and the count of the others."""
     tree: dict[Any, Any] = {}
     count = 0
-    for leaf in leaves:
+    for leaf in sorted(leaves, key=lambda leaf: leaf.place):
         node = tree
         for step in leaf.path:
             node = node.setdefault(step, {})
@@ -140,12 +140,10 @@ def _note(left_out: int, total: int) -> str:
 
 
 def _rendered(value: Any, tree: Mapping[Any, Any]) -> str:
-    """A value with only the parts in a tree of steps."""
+    """A value with only the parts in a tree of steps, which are in the order of the answer."""
     if isinstance(value, Mapping) and value:
         shown = [
-            f"{json.dumps(str(key), ensure_ascii=False)}: {_rendered(below, tree[str(key)])}"
-            for key, below in value.items()
-            if str(key) in tree
+            f"{json.dumps(key, ensure_ascii=False)}: {_rendered(value[key], below)}" for key, below in tree.items()
         ]
         rest = len(value) - len(shown)
         return "{" + ", ".join([*shown, *([f"… {rest} field{'s' * (rest > 1)}"] if rest else [])]) + "}"
@@ -153,7 +151,7 @@ def _rendered(value: Any, tree: Mapping[Any, Any]) -> str:
         # Items that are not the first ones have their index.
         shown = [
             ("" if place == index else f"{index}: ") + _rendered(value[index], tree[index])
-            for place, index in enumerate(sorted(tree))
+            for place, index in enumerate(tree)
         ]
         length = [] if len(shown) == len(value) else [f"{len(value)} item{'s' * (len(value) > 1)}"]
         return "[" + "; ".join([*length, *([", ".join(shown)] if shown else [])]) + "]"

@@ -9,10 +9,10 @@ from itertools import count
 from typing import Any
 
 from codenav.core.errors import CodeNavError
-from codenav.core.system.terminal_text import flattened, neutral
 from codenav.tools.broker import answers
 from codenav.tools.broker.flights import Failed, Flight, OutOfTime, Refused
 from codenav.tools.broker.transport import ANSWER_BYTES
+from codenav.tools.mcp_answers import FAILURE_CHARACTERS, shortened
 from codenav.tools.mcp_client import McpConnection, McpFile, McpUnavailable
 from codenav.tools.model import Operation
 
@@ -49,9 +49,9 @@ def call_mcp(
             refused = error.status in (401, 403)
             again = (operation.idempotent or not error.sent) and not (error.timed_out or refused)
             if not (again and flight.rest(tries, error.retry_after)):
-                raise Failed(_told(error), status=error.status, tries=tries) from None
+                raise Failed(shortened(str(error), FAILURE_CHARACTERS), status=error.status, tries=tries) from None
         except CodeNavError as error:
-            raise Failed(_told(error), tries=tries) from None
+            raise Failed(shortened(str(error), FAILURE_CHARACTERS), tries=tries) from None
     if answer.failure:
         body = mask(_plain(answer.value))
         return answers.error_result(f"{tool}: {mask(answer.failure)}", body=body), answer.bytes
@@ -133,7 +133,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
     return value
-
-
-def _told(error: Exception) -> str:
-    return flattened(neutral(str(error)), 500)
