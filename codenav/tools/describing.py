@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -103,13 +104,10 @@ def _parameter(item: Parameter, schemas: Schemas) -> str:
 
 def _wrapped(text: str) -> str:
     """A text in lines of at most `WIDTH` where its words allow, the first indented by 4, the others by 8."""
-    lines, line = [], "   "
-    for word in text.split():
-        if len(line) + len(word) + 1 > WIDTH and line.strip():
-            lines.append(line)
-            line = "       "
-        line += f" {word}"
-    return "\n".join([*lines, line])
+    return textwrap.fill(
+        " ".join(text.split()), WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _is_choice(schema: Mapping[str, Any], schemas: Schemas) -> bool:

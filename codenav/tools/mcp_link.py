@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 import anyio
 from mcp import Client, MCPError, types
+from mcp.client.stdio import get_default_environment
 from pydantic import ValidationError
 
 from codenav import __version__
 from codenav.core.errors import Cancelled, CodeNavError
 from codenav.tools.mcp_answers import Exchange, McpUnavailable, http_fault, shortened, where_of
 from codenav.tools.mcp_http import current, http_streams
-from codenav.tools.mcp_process import ServerProcess, environment_for
+from codenav.tools.mcp_process import ServerProcess
 
 T = TypeVar("T")
 
@@ -175,8 +176,9 @@ class Link:
     def _streams(self) -> Any:
         if self._url:
             return http_streams(self._url, self._headers, self._limit, self._end_long)
+        environment = {**get_default_environment(), **self._environment}
         self._process = ServerProcess(
-            self._transport["command"], str(self._transport.get("folder", "")), environment_for(self._environment),
+            self._transport["command"], str(self._transport.get("folder", "")), environment,
             self._limit, self._end_all_long,
         )  # fmt: skip
         return self._process.streams()

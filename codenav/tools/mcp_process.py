@@ -22,8 +22,6 @@ from codenav.core.errors import CodeNavError, NotFound
 from codenav.tools import mcp_keeper
 from codenav.tools.mcp_answers import McpUnavailable, shortened
 
-INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""Variables of this process that a server gets: those that the protocol's own client passes on."""
 CLOSE_SECONDS = 1.0
 """Time for a server to end once its input is closed, before it is told to."""
 ERROR_CHARACTERS = 4000
@@ -198,11 +196,6 @@ class ServerProcess:
         while chunk := await process.stderr.read(_CHUNK):
             self._errors += chunk
             del self._errors[:-ERROR_CHARACTERS]
-
-
-def environment_for(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a server: the few inherited ones and `extra`."""
-    return {name: os.environ[name] for name in INHERITED if name in os.environ} | dict(extra)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
