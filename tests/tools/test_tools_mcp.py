@@ -170,15 +170,6 @@ def test_a_list_that_changes(connect: Connect) -> None:
     assert old.call("more_7", {}, timeout=20).failure
 
 
-def test_text_between_messages(connect: Connect) -> None:
-    noisy = connect("handmade", "garbage")
-    assert noisy.call("add", {"a": 2, "b": 3}, timeout=20).value == "5"
-    assert noisy.call("nothing", {}, timeout=20).failure == "Unknown tool: nothing"
-    with pytest.raises(McpUnavailable) as caught:
-        connect("handmade", "flood").call("add", {}, timeout=0.6)
-    assert str(caught.value).endswith("its standard output has text that is no message: 'Server is starting…'")
-
-
 def test_requests_to_the_client_are_refused(old: McpConnection, shop: McpConnection) -> None:
     for kind in ("sampling/createMessage", "elicitation/create", "roots/list"):
         answer = old.call("ask", {"kind": kind}, timeout=20, parse=True).value
