@@ -26,7 +26,9 @@ def text_and_value(one: Setting) -> tuple[str, Any]:
     """A text that the setting can have, and the value that it stands for."""
     if one.choices:
         return one.choices[-1], one.choices[-1]
-    return ("0.5", 0.5) if one.most == 1 else BY_KIND[one.kind]
+    if one.most is not None and one.most < 90:
+        return ("0.5", 0.5) if one.most == 1 else ("7", 7)
+    return BY_KIND[one.kind]
 
 
 def configured_value(one: Setting) -> Any:
