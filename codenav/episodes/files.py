@@ -79,7 +79,7 @@ def written(
     names = [name for name in sandbox.artifacts() if not _CACHES.search(name)]
     for name in names[: MOST_FILES + len(before)]:
         with tempfile.SpooledTemporaryFile(max_size=1 << 20) as file:
-            sandbox.read_file_into(name, file)
+            sandbox.files.read_into(name, file)
             _note(found, name, file, before.get(name), deadline)
     found.update({name: DELETED for name in before if name not in names})
     for mount in mounted:

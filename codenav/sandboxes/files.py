@@ -31,7 +31,7 @@ class FileAccess(Protocol):
     def stat_file(self, name: str) -> FileEntry: ...
     def remove_file(self, name: str) -> None: ...
     def make_folder(self, name: str) -> None: ...
-    def read_file_into(self, name: str, file: IO[bytes]) -> None: ...
+    def get_file(self, name: str, file: IO[bytes]) -> None: ...
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None: ...
 
 
@@ -65,7 +65,7 @@ class Files:
 
     def read_into(self, name: str, file: IO[bytes]) -> None:
         """Copy a file into `file`, piece by piece."""
-        self._access.read_file_into(name, file)
+        self._access.get_file(name, file)
 
     def write(self, name: str, data: bytes | str, *, executable: bool | None = None) -> None:
         """Write a file."""
@@ -161,8 +161,7 @@ class Files:
                     name_to_write(entry.name)
                     name_to_write("/".join(parts))
                     with _writable(target), held.replacing(parts, over_links=True) as writing:
-                        with os.fdopen(os.dup(writing.descriptor), "wb") as file:
-                            self._access.read_file_into(entry.name, file)
+                        self._access.get_file(entry.name, writing.file)
                         writing.make_executable(entry.executable)
                 except (Unwanted, NotFound) as reason:
                     left.append(self._shown(f"{on_a_line(entry.name)}: {reason}"))
@@ -202,14 +201,6 @@ class WithFiles(ABC):
     def write_file(self, name: str, data: bytes) -> None:
         """Write a file into the work folder. See `codenav.core.protocols.Sandbox.write_file`."""
         self.files.write(name, data)
-
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """Copy a file of the work folder into `file`. See `codenav.core.protocols.Sandbox.read_file_into`."""
-        self.files.read_into(name, file)
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Copy `file` into the work folder. See `codenav.core.protocols.Sandbox.write_file_from`."""
-        self.files.write_from(name, file)
 
 
 def _clean(name: str) -> str:

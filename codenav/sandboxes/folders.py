@@ -31,7 +31,7 @@ _LISTED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_RDONLY
 class Writing:
     """A file that is being written. See `HeldFolder.replacing`."""
 
-    descriptor: int
+    file: IO[bytes]
     before: int | None
     """The mode of the file that it replaces, or None."""
     mode: int
@@ -186,14 +186,13 @@ class HeldFolder(Closing):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(part, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
             try:
-                try:
+                with os.fdopen(descriptor, "wb") as file:
                     usual = stat.S_IMODE(os.fstat(descriptor).st_mode) if mode is None else mode
-                    writing = Writing(descriptor, before, usual if before is None else before & 0o777)
+                    writing = Writing(file, before, usual if before is None else before & 0o777)
                     yield writing
+                    file.flush()
                     os.fchmod(descriptor, writing.mode & 0o777)
                     self._give(descriptor)
-                finally:
-                    os.close(descriptor)
                 if place is not None:
                     place(folder, part, parts[-1])
                 else:

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import IO, Any, Protocol, TypeVar
 
 from codenav.core.errors import NotFound, UsageError
@@ -40,96 +41,118 @@ class GuestFiles:
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
         """List a folder, without names that could not be requested. See `codenav.core.protocols.SandboxFiles.list`."""
-        return self._ask("list its files", lambda *where: self._list(folder, recursive, *where))
+
+        def ask(channel: Channel, deadline: float) -> Sequence[FileEntry]:
+            found: list[FileEntry] = []
+            start, more = 0, True
+            while more:
+                asked = {"op": "list", "folder": _folder(folder), "deep": recursive, "from": start}
+                try:
+                    frame, _ = answer_of(channel, asked, deadline)
+                except Failed as reason:
+                    raise _missing("folder", folder, reason) from None
+                entries = _entries_of(frame)
+                start += len(entries)
+                more = bool(entries) and start < min(frame["total"], MOST_ENTRIES)
+                found += [entry for entry in entries if is_plain(entry.name)]
+            return sorted(found, key=lambda entry: entry.name)
+
+        return self._ask("list its files", ask)
 
     def stat_file(self, name: str) -> FileEntry:
         """See `codenav.core.protocols.SandboxFiles.stat`."""
-        return self._ask(f"look at {name}", lambda *where: self._stat(name, *where))
+        return self._ask(f"look at {name}", lambda *where: _stat(name, *where))
 
     def remove_file(self, name: str) -> None:
         """See `codenav.core.protocols.SandboxFiles.remove`."""
-        self._ask(f"remove {name}", lambda *where: self._remove(name, *where))
+
+        def ask(channel: Channel, deadline: float) -> None:
+            _stat(_named(name, "remove"), channel, deadline)
+            try:
+                answer_of(channel, {"op": "remove", "name": name}, deadline, expected=DONE)
+            except Failed as reason:
+                raise UsageError(f"cannot remove {neutral(name)} in the sandbox: {reason}") from None
+
+        self._ask(f"remove {name}", ask)
 
     def make_folder(self, name: str) -> None:
         """See `codenav.core.protocols.SandboxFiles.make_folder`."""
-        self._ask(f"make {name}", lambda *where: self._make_folder(name, *where))
 
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
+        def ask(channel: Channel, deadline: float) -> None:
+            try:
+                answer_of(channel, {"op": "make", "name": _named(name, "make")}, deadline, expected=DONE)
+            except Failed as reason:
+                raise UsageError(f"cannot make the folder {neutral(name)} in the sandbox: {reason}") from None
+
+        self._ask(f"make {name}", ask)
+
+    def get_file(self, name: str, file: IO[bytes]) -> None:
         """See `codenav.core.protocols.SandboxFiles.read_into`."""
-        self._ask(f"read {name}", lambda *where: self._read_into(name, file, *where))
+
+        def ask(channel: Channel, deadline: float) -> None:
+            try:
+                checked_name(name)
+                get(channel, name, file.write, deadline, most=self._most)
+            except TooLarge:
+                raise UsageError(f"{neutral(name)} is larger than {self._most / MIB:.0f} MiB") from None
+            except (Failed, Unwanted) as reason:
+                raise _missing("file", name, reason) from None
+
+        self._ask(f"read {name}", ask)
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
         """Write a file, which is copied out only after a step changes it.
 
         See `codenav.core.protocols.SandboxFiles.write_from`.
         """
-        self._ask(f"write {name}", lambda *where: self._write_from(name, file, executable, *where))
 
-    def _list(self, folder: str, recursive: bool, channel: Channel, deadline: float) -> Sequence[FileEntry]:
-        found: list[FileEntry] = []
-        start, more = 0, True
-        while more:
-            asked = {"op": "list", "folder": _folder(folder), "deep": recursive, "from": start}
+        def ask(channel: Channel, deadline: float) -> None:
             try:
-                frame, _ = answer_of(channel, asked, deadline)
-            except Failed as reason:
-                raise _missing("folder", folder, reason) from None
-            entries = _entries_of(frame)
-            start += len(entries)
-            more = bool(entries) and start < min(frame["total"], MOST_ENTRIES)
-            found += [entry for entry in entries if is_plain(entry.name)]
-        return sorted(found, key=lambda entry: entry.name)
+                checked_name(name)
+                if left_in(file) > self._most:
+                    raise TooLarge(self._most)
+                put(channel, name, file, deadline, executable=executable)
+            except (Failed, Unwanted) as reason:
+                raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
 
-    def _stat(self, name: str, channel: Channel, deadline: float) -> FileEntry:
-        try:
-            frame, _ = answer_of(channel, {"op": "stat", "name": _folder(name)}, deadline)
-        except Failed as reason:
-            raise _missing("file or folder", name, reason) from None
-        entries = _entries_of(frame)
-        if len(entries) != 1:
-            raise Malformed("not one entry")
-        return FileEntry(name, *_shown(entries[0]))
+        self._ask(f"write {name}", ask)
 
-    def _remove(self, name: str, channel: Channel, deadline: float) -> None:
-        self._stat(_named(name, "remove"), channel, deadline)
-        try:
-            answer_of(channel, {"op": "remove", "name": name}, deadline, expected=DONE)
-        except Failed as reason:
-            raise UsageError(f"cannot remove {neutral(name)} in the sandbox: {reason}") from None
 
-    def _make_folder(self, name: str, channel: Channel, deadline: float) -> None:
-        try:
-            answer_of(channel, {"op": "make", "name": _named(name, "make")}, deadline, expected=DONE)
-        except Failed as reason:
-            raise UsageError(f"cannot make the folder {neutral(name)} in the sandbox: {reason}") from None
+class TooLarge(Unwanted):
+    """A file of more than the most bytes that one may have."""
 
-    def _read_into(self, name: str, file: IO[bytes], channel: Channel, deadline: float) -> None:
-        size, last = 0, False
-        try:
-            checked_name(name)
-            while not last:
-                if time.monotonic() > deadline:
-                    raise TooLate
-                asked = {"op": "get", "name": name, "offset": size, "settled": []}
-                frame, piece = answer_of(channel, asked, deadline, expected=DATA)
-                size += len(piece)
-                last = frame["last"] or not piece
-                if size > self._most:
-                    raise UsageError(f"{neutral(name)} is larger than {self._most / MIB:.0f} MiB")
-                file.write(piece)
-        except (Failed, Unwanted) as reason:
-            raise _missing("file", name, reason) from None
+    def __init__(self, most: int) -> None:
+        super().__init__(f"larger than {most / MIB:.0f} MiB")
 
-    def _write_from(
-        self, name: str, file: IO[bytes], executable: bool | None, channel: Channel, deadline: float
-    ) -> None:
-        try:
-            checked_name(name)
-            if left_in(file) > self._most:
-                raise Unwanted(f"larger than {self._most / MIB:.0f} MiB")
-            put(channel, name, file, deadline, executable=executable)
-        except (Failed, Unwanted) as reason:
-            raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
+
+def get(
+    channel: Channel,
+    name: str,
+    write: Callable[[bytes], object],
+    deadline: float,
+    *,
+    most: int,
+    settled: Callable[[], list[str]] = list,
+) -> bool:
+    """Get a file of the sandbox piece by piece. Return True if the code may execute it.
+
+    `settled` names files that the guest is to be told about: they are copied, or will not be.
+
+    Raises:
+        TooLarge, Failed, TooLate
+    """
+    size, last = 0, False
+    while not last:
+        if time.monotonic() > deadline:
+            raise TooLate
+        asked = {"op": "get", "name": name, "offset": size, "settled": settled()}
+        frame, piece = answer_of(channel, asked, deadline, expected=DATA)
+        size += len(piece)
+        last = frame["last"] or not piece
+        if size > most:
+            raise TooLarge(most)
+        write(piece)
+    return bool(frame.get("executable"))
 
 
 def put(
@@ -179,6 +202,17 @@ def _folder(name: str) -> str:
     return name
 
 
+def _stat(name: str, channel: Channel, deadline: float) -> FileEntry:
+    try:
+        frame, _ = answer_of(channel, {"op": "stat", "name": _folder(name)}, deadline)
+    except Failed as reason:
+        raise _missing("file or folder", name, reason) from None
+    entries = _entries_of(frame)
+    if len(entries) != 1:
+        raise Malformed("not one entry")
+    return replace(entries[0], name=name)
+
+
 def _missing(what: str, name: str, reason: object) -> NotFound:
     return NotFound(
         f"no {what} {neutral(name) or '.'} in the work folder of the sandbox: {reason}",
@@ -193,7 +227,3 @@ def _entries_of(frame: Mapping[str, Any]) -> Sequence[FileEntry]:
         executable = kind == "file" and bool(mode & stat.S_IXUSR)
         found.append(FileEntry(name, kind, size if kind == "file" else 0, modified / 1000, executable))
     return found
-
-
-def _shown(entry: FileEntry) -> tuple[str, int, float, bool]:
-    return entry.kind, entry.size, entry.modified, entry.executable

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +30,8 @@ from codenav.sandboxes.filenames import (
     name_to_write,
     on_a_line,
 )
-from codenav.sandboxes.folders import HeldFolder, Writing
-from codenav.sandboxes.guest_files import DATA, put
+from codenav.sandboxes.folders import HeldFolder
+from codenav.sandboxes.guest_files import TooLarge, get, put
 from codenav.sandboxes.places import within
 from codenav.sandboxes.placing import Placing, Version, new_digest
 from codenav.sandboxes.rpc import Failed, answer_of
@@ -298,7 +297,7 @@ class _Round:
         """Write a file. Return an empty string, or the reason for a failure that is worth a retry."""
         try:
             if size > self._resources.file_bytes:
-                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
+                raise TooLarge(self._resources.file_bytes)
             parts = name_to_write(name)
             tool = runner_of(parts)
             if tool and self._silent:
@@ -324,7 +323,14 @@ class _Round:
         most = max(self._resources.work_bytes, self._resources.file_bytes)
         placing = Placing(known.versions.get(name), known.beside.get(name, ""), most)
         with self._held.replacing(parts, FILE_MODE, place=placing.place) as writing:
-            placing.executable = self._receive(name, writing)
+            placing.executable = get(
+                self._channel,
+                name,
+                writing.file.write,
+                self._deadline,
+                most=self._resources.file_bytes,
+                settled=self._settled,
+            )
             if writing.before is None or placing.changes_mode:
                 writing.make_executable(placing.executable)
         if placing.now is not None:
@@ -339,20 +345,3 @@ class _Round:
             tool = runner_of([*parts[:-1], placing.name])
         if tool:
             self._done.run_by[written] = tool
-
-    def _receive(self, name: str, writing: Writing) -> bool:
-        """Receive a file. Return True if the code may execute it."""
-        total, final = 0, False
-        while not final:
-            if time.monotonic() > self._deadline:
-                raise TooLate
-            asked = {"op": "get", "name": name, "offset": total, "settled": self._settled()}
-            frame, data = answer_of(self._channel, asked, self._deadline, expected=DATA)
-            total += len(data)
-            final = frame["last"] or not data
-            if total > self._resources.file_bytes:
-                raise Unwanted(f"larger than {self._resources.file_bytes / MIB:.0f} MiB")
-            view = memoryview(data)
-            while view:
-                view = view[os.write(writing.descriptor, view) :]
-        return bool(frame.get("executable"))

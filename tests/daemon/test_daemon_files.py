@@ -27,9 +27,9 @@ def test_files_go_in_and_out_and_survive_a_new_start(named):
     box = named()
     data = os.urandom(3 << 20)
     box.write_file("in/data.bin", data)
-    assert box.run("data = open('in/data.bin', 'rb').read(); open('out.bin', 'wb').write(data[::-1])").files == (
-        "out.bin",
-    )
+    assert box.run("data = open('in/data.bin', 'rb').read(); open('out.bin', 'wb').write(data[::-1])").files == [
+        "out.bin"
+    ]
     assert box.read_file("out.bin") == data[::-1]
     assert sorted(box.artifacts()) == ["in/data.bin", "out.bin"]
     assert Path(box.record.work_dir, "out.bin").read_bytes() == data[::-1]
@@ -66,9 +66,9 @@ def test_a_large_file_is_never_held(named, tmp_path):
         resource.setrlimit(resource.RLIMIT_AS, (held, held))
         with connect({box.record.name!r}) as box:
             with open({str(large)!r}, "rb") as file:
-                box.write_file_from("large", file)
+                box.files.write_from("large", file)
             with open({str(back)!r}, "wb") as file:
-                box.read_file_into("large", file)
+                box.files.read_into("large", file)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
     assert filecmp.cmp(large, back, shallow=False)
@@ -78,17 +78,17 @@ def test_a_large_file_is_never_held(named, tmp_path):
 def test_what_is_copied_keeps_the_limits_and_the_connection(named):
     box = named(resources=Resources(file_bytes=2 << 20))
     with pytest.raises(UsageError, match="cannot write large in the sandbox: larger than 2 MiB"):
-        box.write_file_from("large", io.BytesIO(bytes(5 << 20)))
+        box.files.write_from("large", io.BytesIO(bytes(5 << 20)))
     assert box.artifacts() == []
     assert box.run("open('large', 'wb').write(bytes(2 << 20)); open('small', 'w').write('abc');").ok
     with open("/dev/full", "wb") as full, pytest.raises(OSError):
-        box.read_file_into("large", full)
+        box.files.read_into("large", full)
     with pytest.raises(NotFound):
-        box.read_file_into("nothing", io.BytesIO())
+        box.files.read_into("nothing", io.BytesIO())
     file = io.BytesIO()
-    box.read_file_into("small", file)
+    box.files.read_into("small", file)
     assert file.getvalue() == b"abc"
-    box.write_file_from("rest", io.BytesIO(file.getvalue()[1:]))
+    box.files.write_from("rest", io.BytesIO(file.getvalue()[1:]))
     file.seek(2)
-    box.write_file_from("tail", file)
+    box.files.write_from("tail", file)
     assert (box.read_file("rest"), box.read_file("tail")) == (b"bc", b"c")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -26,7 +25,6 @@ class Played:
     held: Held = Held()
     info: SandboxInfo = SandboxInfo("process", False, "3.11.7", "/work", "none")
     ran: list[tuple[str, float | None]] = field(default_factory=list)
-    files: dict[str, bytes] = field(default_factory=dict)
     closed: int = 0
 
     def run(self, code: str, *, timeout: float | None = None) -> Execution:
@@ -41,10 +39,7 @@ class Played:
         return self.held
 
     def artifacts(self) -> list[str]:
-        return list(self.files)
-
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        file.write(self.files[name])
+        return []
 
     def close(self) -> None:
         self.closed += 1

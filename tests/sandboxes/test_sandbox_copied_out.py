@@ -302,7 +302,7 @@ def test_a_forked_process_leaves_the_mark_of_its_parent(tmp_path):
     from codenav.sandboxes.owned_resources import owned_folders
     held = HeldFolder(Path({str(tmp_path)!r}))
     with held.replacing(["f"]) as writing:
-        os.write(writing.descriptor, b"x")
+        writing.file.write(b"x")
     if os.fork() == 0:
         sys.exit()
     os.wait()

@@ -181,7 +181,7 @@ def test_what_the_host_saves_at_that_very_moment_is_kept(tmp_path):
             file.write_text("copied in")
             placing = Placing(known, "", 100)
             with contextlib.suppress(OSError), held.replacing(["f"], place=placing.place) as writing:
-                os.write(writing.descriptor, b"by the code")
+                writing.file.write(b"by the code")
                 ready.wait()
             ready.wait()
             assert file.read_text() == f"saved {number}"

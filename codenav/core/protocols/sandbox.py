@@ -304,14 +304,6 @@ class Sandbox(Protocol):
         """
         ...
 
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """Copy a file of the work folder into `file`, piece by piece. What was written before an error stays."""
-        ...
-
-    def write_file_from(self, name: str, file: IO[bytes]) -> None:
-        """Copy `file`, from its current position to its end, into the work folder. `file` must be seekable."""
-        ...
-
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step. Callable from another thread.
 

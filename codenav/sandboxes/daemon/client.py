@@ -8,16 +8,16 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from codenav.core.errors import CodeNavError, NotFound, SandboxUnavailable
 from codenav.core.execution import Execution, FileEntry, Held, Output, SandboxInfo, ToolCall, Variable
 from codenav.core.system.closing import Closing
 from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict
+from codenav.sandboxes.daemon.places import FORCE
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire
 from codenav.sandboxes.files import Files, WithFiles
-from codenav.sandboxes.values import decoded
 
 STATUS_SECONDS = 3.0
 """Time for a host process to report its status."""
@@ -48,64 +48,57 @@ class NamedSandbox(Commands, WithFiles, Closing):
         self, code: str, *, timeout: float | None = None, on_output: Callable[[Output], None] | None = None
     ) -> Execution:
         """Run one step, after those of other clients. See `protocols.Sandbox.run`."""
-        asked = {"op": "run", "code": code, "timeout": timeout, "stream": on_output is not None}
-        answer, _ = self._ask(asked, on_output=on_output)
-        self.calls = tuple(ToolCall.from_dict(item) for item in answer.get("calls", ()))
-        return Execution.from_dict(answer["execution"])
+        execution, self.calls = self._ask("run", code, timeout, on_output is not None, on_output=on_output)
+        return cast("Execution", execution)
 
     def get(self, name: str) -> Any:
         """Return the value of a name. See `protocols.Sandbox.get`."""
-        return decoded(self._ask({"op": "get", "name": name})[0]["value"])
+        return self._ask("get", name)
 
     def variables(self) -> Mapping[str, Variable]:
         """Return the variables that steps have bound. See `protocols.Sandbox.variables`."""
-        answer, _ = self._ask({"op": "variables"})
-        return {item["name"]: Variable(**item) for item in answer["variables"]}
+        return cast("Mapping[str, Variable]", self._ask("variables"))
 
     def digests(self, first: Sequence[str] = ()) -> Held:
         """Return digests of what steps have bound. See `protocols.Sandbox.digests`."""
-        return Held.from_dict(self._ask({"op": "digests", "first": list(first)})[0]["held"])
+        return cast("Held", self._ask("digests", list(first)))
 
     def checkpoint(self) -> int:
         """Keep the current variables. See `protocols.Sandbox.checkpoint`."""
-        answer, _ = self._ask({"op": "checkpoint"})
-        number: int = answer["number"]
-        return number
+        return cast("int", self._ask("checkpoint"))
 
     def restore(self, number: int) -> str:
         """Return to the variables of a checkpoint. See `protocols.Sandbox.restore`."""
-        answer, _ = self._ask({"op": "restore", "number": number})
-        return str(answer["notice"])
+        return cast("str", self._ask("restore", number))
 
     @property
     def files(self) -> Files:
         """The files of the work folder. See `protocols.SandboxFiles`."""
         return Files(self)
 
-    def read_file_into(self, name: str, file: IO[bytes]) -> None:
-        """Copy a file of the work folder into `file`. See `protocols.Sandbox.read_file_into`."""
-        self._ask({"op": "read_file", "name": name}, into=file)
+    def get_file(self, name: str, file: IO[bytes]) -> None:
+        """Copy a file of the work folder into `file`. See `protocols.SandboxFiles.read_into`."""
+        self._ask("files.read_into", name, into=file)
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
         """Copy `file` into the work folder. See `protocols.SandboxFiles.write_from`."""
-        self._ask({"op": "write_file", "name": name, "executable": executable}, file)
+        self._ask("files.write_from", name, file=file, executable=executable)
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
         """Return the entries of a folder. See `protocols.SandboxFiles.list`."""
-        answer, _ = self._ask({"op": "list_files", "folder": folder, "recursive": recursive})
-        return [FileEntry(**item) for item in answer["entries"]]
+        return cast("Sequence[FileEntry]", self._ask("files.list", folder, recursive=recursive))
 
     def stat_file(self, name: str) -> FileEntry:
         """Return the entry of a file or folder. See `protocols.SandboxFiles.stat`."""
-        return FileEntry(**self._ask({"op": "stat_file", "name": name})[0]["entry"])
+        return cast("FileEntry", self._ask("files.stat", name))
 
     def remove_file(self, name: str) -> None:
         """Remove a file or folder. See `protocols.SandboxFiles.remove`."""
-        self._ask({"op": "remove_file", "name": name})
+        self._ask("files.remove", name)
 
     def make_folder(self, name: str) -> None:
         """Make a folder. See `protocols.SandboxFiles.make_folder`."""
-        self._ask({"op": "make_folder", "name": name})
+        self._ask("files.make_folder", name)
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the step that `run` waits for. Callable from a signal handler.
@@ -113,7 +106,7 @@ class NamedSandbox(Commands, WithFiles, Closing):
         A second interrupt ends the step: see `protocols.Sandbox.interrupt`.
         """
         with contextlib.suppress(ConnectionClosed):
-            self._wire.send({"op": "interrupt"})
+            self._wire.send(("interrupt", (), {}))
 
     def status(self) -> dict[str, Any]:
         """Return the number of steps, seconds that one has been running (or None), and seconds without one.
@@ -123,10 +116,9 @@ class NamedSandbox(Commands, WithFiles, Closing):
         """
         self._wire.patience(STATUS_SECONDS)
         try:
-            answer, _ = self._ask({"op": "status"})
+            return cast("dict[str, Any]", self._ask("status"))
         finally:
             self._wire.patience(None)
-        return {key: answer[key] for key in ("steps", "running_seconds", "idle_seconds")}
 
     def close(self, *, force: bool = False) -> None:
         """Disconnect. A running step is interrupted; the sandbox keeps running. Safe to call twice."""
@@ -134,27 +126,26 @@ class NamedSandbox(Commands, WithFiles, Closing):
 
     def _ask(
         self,
-        message: Mapping[str, Any],
-        data: bytes | IO[bytes] = b"",
-        *,
+        operation: str,
+        *arguments: Any,
+        file: IO[bytes] | None = None,
         into: IO[bytes] | None = None,
         on_output: Callable[[Output], None] | None = None,
-    ) -> tuple[dict[str, Any], bytes]:
-        """Send a request. Return the answer and its data, unless the data go to `into`.
+        **named: Any,
+    ) -> Any:
+        """Have the host process call a method of its sandbox, and return the result.
 
-        Raises OSError if `into` does not accept them.
+        Raises OSError if `into` does not accept the data.
         """
-        name, attached = self.record.name, b""
+        name = self.record.name
         try:
-            self._wire.send(message, data)
-            if into is None:
-                answer, attached = self._wire.receive()
-                while "output" in answer:
-                    if on_output is not None:
-                        self._hand(on_output, Output(**answer["output"]))
-                    answer, attached = self._wire.receive()
-            else:
-                answer, size = self._wire.receive_message()
+            self._wire.send((operation, arguments, named), file)
+            answer, size = self._wire.receive()
+            while isinstance(answer, Output):
+                if on_output is not None:
+                    self._hand(on_output, answer)
+                answer, size = self._wire.receive()
+            if into is not None:
                 self._wire.receive_into(into, size)
         except TimeoutError:
             raise SandboxUnavailable(
@@ -162,9 +153,9 @@ class NamedSandbox(Commands, WithFiles, Closing):
             ) from None
         except ConnectionClosed:
             raise NotFound(f"the sandbox {name!r} has ended", hint=f"codenav sandbox start --name {name}") from None
-        if "error" in answer:
-            raise error_from_dict(answer["error"])
-        return answer, attached
+        if isinstance(answer, CodeNavError):
+            raise answer
+        return answer
 
     def _hand(self, on_output: Callable[[Output], None], piece: Output) -> None:
         """Pass a piece of output on. If the callback raises, leave the step, which ends it, and connect again."""
@@ -221,13 +212,11 @@ def stop(name: str, *, force: bool = False) -> None:
     """
     record = places.Record.read(places.checked_name(name)) or places.record_of(name)
     if record.owner.lives():
-        with contextlib.suppress(CodeNavError), connect(name) as box:
-            box._wire.patience(STOP_SECONDS)
-            with contextlib.suppress(NotFound):
-                box._ask({"op": "stop", "force": force})
-        if not _ended(record, within=STOP_SECONDS):
-            os.kill(record.owner.pid, signal.SIGKILL)
-            _ended(record, within=STOP_SECONDS)
+        for ending in (FORCE if force else signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(record.owner.pid, ending)
+            if _ended(record, within=STOP_SECONDS):
+                break
     elif not record.owner.ended():
         raise SandboxUnavailable(f"the sandbox {name!r} belongs to {record.owner.host}", hint="stop it there")
     places.remove(name)

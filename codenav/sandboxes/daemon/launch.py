@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from codenav.core import errors
-from codenav.core.errors import SandboxUnavailable
+from codenav.core.errors import CodeNavError, SandboxUnavailable
 from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.daemon import places
-from codenav.sandboxes.daemon.wire import ConnectionClosed, Wire, error_from_dict
+from codenav.sandboxes.daemon.wire import ConnectionClosed, Starting, Wire
 
 IDLE_SECONDS = 3600.0
 """Default idle limit of a sandbox."""
@@ -68,17 +67,17 @@ def start(
         wire = Wire(ours)
         wire.patience(START_SECONDS)
         try:
-            asked = {"name": name, "backend": backend, "idle_seconds": idle, "tools": dict(tools) if tools else None}
-            # Between two processes of this program. Nothing that runs code asks for the distributions.
-            wire.send(asked, pickle.dumps(replace(spec, python=replace(spec.python, distributions=()))))
+            # Nothing that runs code asks for the distributions.
+            spec = replace(spec, python=replace(spec.python, distributions=()))
+            wire.send(Starting(name, backend, spec, idle, dict(tools) if tools else None))
             answer, _ = wire.receive()
         except TimeoutError as error:
             raise SandboxUnavailable(f"the sandbox did not start within {START_SECONDS:g} s") from error
         except ConnectionClosed as error:
             raise SandboxUnavailable("the host process of the sandbox ended without a message") from error
-    if "error" in answer:
-        raise error_from_dict(answer["error"])
-    return str(answer["name"])
+    if isinstance(answer, CodeNavError):
+        raise answer
+    return str(answer)
 
 
 _FRUGAL = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _RECORD, _SOCKET, _LOCK = "sandbox.json", "socket", ".lock"
+FORCE = signal.SIGUSR1
+"""The signal that ends a host process and the running step at once. SIGTERM gives the step a second."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import pickle
 import select
 import signal
 import socket
@@ -30,28 +29,31 @@ from codenav.core.protocols import CallHandler, CallsOfStep, Sandbox
 from codenav.core.secrets.masking import masker
 from codenav.sandboxes import start
 from codenav.sandboxes.daemon import places, steps
-from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Wire, error_to_dict
+from codenav.sandboxes.daemon.wire import PIECE, ConnectionClosed, Starting, Wire, plain
 from codenav.sandboxes.masked import MaskedSandbox
-from codenav.sandboxes.values import as_json
 
 AGAIN_SECONDS = 2.0
 """Time between interrupts of a step whose client has left. The second one ends the step."""
 STOP_SECONDS = 3.0
 """Time for a stopped sandbox to end, including the second in which a step may answer its interrupt."""
+OF_THE_SANDBOX = ("variables", "get", "digests", "checkpoint", "restore")
+OF_ITS_FILES = ("list", "stat", "remove", "make_folder", "read_into", "write_from")
+"""Methods that clients may call, those of the sandbox's files with `files.` before them."""
 
 
 class Signal:
-    """The request to end this process, made by a client, SIGTERM or SIGINT. It may come before the sandbox runs."""
+    """The request to end this process, made by SIGTERM, SIGINT or `FORCE`. It may come before the sandbox runs."""
 
     def __init__(self) -> None:
         self.seen, self._giving = os.pipe()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, frame: self.give())
+        self.force = False
+        for number in (signal.SIGTERM, signal.SIGINT, places.FORCE):
+            signal.signal(number, self._give)
         # Not SIG_IGN, which child processes would inherit.
         signal.signal(signal.SIGHUP, lambda number, frame: None)
 
-    def give(self) -> None:
-        """Request the end. Safe in a signal handler."""
+    def _give(self, number: int, frame: object) -> None:
+        self.force = number == places.FORCE
         os.write(self._giving, b"!")
 
 
@@ -94,11 +96,9 @@ class Host:
         self._since = 0.0
         self._steps = self._working = 0
         self._last_use = time.monotonic()
-        self._stopper: Wire | None = None
-        self._force = False
 
     def serve(self, listener: socket.socket) -> None:
-        """Accept clients until a `stop` of a client, a signal, or the idle limit."""
+        """Accept clients until a signal or the idle limit."""
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         poll.register(self._ending.seen, select.POLLIN)
@@ -126,16 +126,13 @@ class Host:
 
     def _end(self) -> None:
         """End the sandbox with everything that runs, and remove what is left."""
-        closing = threading.Thread(target=self._sandbox.close, kwargs={"force": self._force}, daemon=True)
+        closing = threading.Thread(target=self._sandbox.close, kwargs={"force": self._ending.force}, daemon=True)
         closing.start()
         # A step that does not answer ends when this process does.
         closing.join(STOP_SECONDS)
         if self._tools is not None:
             self._tools.close()
         places.remove(self._record.name)
-        if self._stopper is not None:
-            with contextlib.suppress(ConnectionClosed):
-                self._stopper.send({"ok": True})
         os._exit(0)
 
     # Clients
@@ -144,27 +141,22 @@ class Host:
         wire, step = Wire(client), None
         try:
             while True:
-                message, size = wire.receive_message()
-                op = message["op"]
-                if op == "run":
+                (operation, arguments, named), size = wire.receive()
+                if operation == "run":
                     step = Step()
-                    threading.Thread(target=self._serve_step, args=(wire, step, message), daemon=True).start()
-                elif op == "interrupt":
+                    threading.Thread(target=self._serve_step, args=(wire, step, *arguments), daemon=True).start()
+                elif operation == "interrupt":
                     self._interrupt(step)
-                elif op == "stop":
-                    self._stopper, self._force = wire, bool(message.get("force"))
-                    self._ending.give()
-                elif op == "status":
-                    wire.send({"ok": True, **self._status()})
+                elif operation == "status":
+                    wire.send(self._status())
                 else:
-                    self._answer(wire, message, size)
+                    self._answer(wire, operation, arguments, named, size)
         except ConnectionClosed:
             # Nobody waits for the step any more. An interrupt that comes before it begins is lost, hence the loop.
             while step is not None and not step.done.wait(0.0 if not step.interrupted else AGAIN_SECONDS):
                 self._interrupt(step)
         finally:
-            if self._stopper is not wire:
-                wire.close()
+            wire.close()
 
     def _interrupt(self, step: Step | None) -> None:
         if step is not None:
@@ -183,13 +175,12 @@ class Host:
                 "idle_seconds": 0.0 if self._working else round(now - self._last_use, 1),
             }
 
-    def _serve_step(self, wire: Wire, step: Step, message: dict[str, Any]) -> None:
+    def _serve_step(self, wire: Wire, step: Step, code: str, timeout: float | None, stream: bool) -> None:
+        answer: Any
         try:
-            on_output = functools.partial(_send_output, wire) if message["stream"] else None
-            execution, calls = self._run(step, message["code"], message["timeout"], on_output)
-            answer = {"ok": True, "execution": execution.to_dict(), "calls": [call.to_dict() for call in calls]}
+            answer = self._run(step, code, timeout, functools.partial(_send_output, wire) if stream else None)
         except CodeNavError as error:
-            answer = {"error": error_to_dict(error)}
+            answer = plain(error)
         finally:
             step.done.set()
         with contextlib.suppress(ConnectionClosed):
@@ -216,54 +207,29 @@ class Host:
                 steps.write(self._folder, self._steps, self._mask(code), execution, calls)
             return execution, calls
 
-    def _answer(self, wire: Wire, message: dict[str, Any], size: int) -> None:
-        answer: dict[str, Any] = {"ok": True}
+    def _answer(
+        self, wire: Wire, operation: str, arguments: Sequence[Any], named: Mapping[str, Any], size: int
+    ) -> None:
         # Data go over the disk: a slow client must not hold up the sandbox, nor large files fill the memory.
         with tempfile.SpooledTemporaryFile(max_size=PIECE, dir=str(self._folder)) as file:
             try:
                 wire.receive_into(file, size)
                 file.seek(0)
-                self._do(message, answer, file)
+                answer = self._call(operation, *arguments, file=file, **named)
                 file.seek(0)
             except CodeNavError as error:
-                answer = {"error": error_to_dict(error)}
+                answer = plain(error)
             except OSError as error:
-                full = StorageFull(f"cannot write in {self._folder}: {error.strerror}", hint="free some space")
-                answer = {"error": error_to_dict(full)}
-            if message["op"] == "read_file" and "error" not in answer:
-                wire.send(answer, file)
-            else:
-                wire.send(answer)
+                answer = StorageFull(f"cannot write in {self._folder}: {error.strerror}", hint="free some space")
+            wire.send(answer, file if operation == "files.read_into" and answer is None else None)
 
-    def _do(self, message: dict[str, Any], answer: dict[str, Any], file: IO[bytes]) -> None:
-        box = self._sandbox
+    def _call(self, operation: str, *arguments: Any, file: IO[bytes], **named: Any) -> Any:
+        of_files, method = operation.startswith("files."), operation.removeprefix("files.")
+        if method not in (OF_ITS_FILES if of_files else OF_THE_SANDBOX):
+            raise SandboxUnavailable(f"a named sandbox has no {operation!r}")
+        given = (*arguments, file) if method in ("read_into", "write_from") else arguments
         with self._use():
-            match message["op"]:
-                case "variables":
-                    answer["variables"] = [item.to_dict() for item in box.variables().values()]
-                case "get":
-                    answer["value"] = as_json(box.get(message["name"]))
-                case "digests":
-                    answer["held"] = box.digests(message["first"]).to_dict()
-                case "checkpoint":
-                    answer["number"] = box.checkpoint()
-                case "restore":
-                    answer["notice"] = box.restore(message["number"])
-                case "read_file":
-                    box.read_file_into(message["name"], file)
-                case "write_file":
-                    box.files.write_from(message["name"], file, executable=message["executable"])
-                case "list_files":
-                    entries = box.files.list(message["folder"], recursive=message["recursive"])
-                    answer["entries"] = [entry.to_dict() for entry in entries]
-                case "stat_file":
-                    answer["entry"] = box.files.stat(message["name"]).to_dict()
-                case "remove_file":
-                    box.files.remove(message["name"])
-                case "make_folder":
-                    box.files.make_folder(message["name"])
-                case other:
-                    raise SandboxUnavailable(f"this sandbox was started by a codenav that has no {other!r}")
+            return getattr(self._sandbox.files if of_files else self._sandbox, method)(*given, **named)
 
     @contextlib.contextmanager
     def _use(self) -> Any:
@@ -281,7 +247,7 @@ class Host:
 def _send_output(wire: Wire, piece: Output) -> None:
     """Send output to a client, unless it has left: its step is interrupted elsewhere."""
     with contextlib.suppress(ConnectionClosed):
-        wire.send({"output": piece.to_dict()})
+        wire.send(piece)
 
 
 def main(open_tools: OpenTools | None = None) -> None:
@@ -290,19 +256,19 @@ def main(open_tools: OpenTools | None = None) -> None:
     end = Signal()
     said = Wire(socket.socket(fileno=os.dup(0)))
     try:
-        message, pickled = said.receive()
+        asked: Starting = said.receive()[0]
     except ConnectionClosed:
         return
     tools = None
     try:
         with contextlib.ExitStack() as undoing:
-            record = places.claim(message["name"], created=steps.now(), idle_seconds=message["idle_seconds"])
+            record = places.claim(asked.name, created=steps.now(), idle_seconds=asked.idle_seconds)
             undoing.callback(places.remove, record.name)
-            spec = _with_work_dir(pickle.loads(pickled), record)
-            if open_tools and message.get("tools"):
-                tools = open_tools(message["tools"])
+            spec = _with_work_dir(asked.spec, record)
+            if open_tools and asked.tools:
+                tools = open_tools(asked.tools)
                 undoing.callback(tools.close)
-            sandbox: Sandbox = start(message["backend"], spec, calls=tools.handler if tools else None)
+            sandbox: Sandbox = start(asked.backend, spec, calls=tools.handler if tools else None)
             undoing.callback(sandbox.close)
             record = replace(record, info=sandbox.info, work_dir=str(spec.work_dir))
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -311,10 +277,10 @@ def main(open_tools: OpenTools | None = None) -> None:
             listener.listen(64)
             record.write()
             _let_go(places.folder_of(record.name))
-            said.send({"ok": True, "name": record.name})
+            said.send(record.name)
             undoing.pop_all()
     except CodeNavError as error:
-        said.send({"error": error_to_dict(error)})
+        said.send(plain(error))
         return
     said.close()
     secrets = {**spec.env, **(tools.secrets if tools else {})}

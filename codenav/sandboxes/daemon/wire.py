@@ -1,30 +1,42 @@
-"""The protocol between a named sandbox's host process and its clients: frames of JSON and bytes over a socket.
+"""The protocol between a named sandbox's host process and its clients: pickled objects and bytes over a socket.
 
-Both ends are codenav of the same user, so sizes are checked but shapes are not.
+Both ends are codenav of the same user, and nothing from inside a sandbox is unpickled: results were decoded before.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import pickle
 import socket
 import threading
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from codenav.core import errors
 from codenav.core.errors import CodeNavError, UsageError
+from codenav.core.execution import SandboxSpec
 from codenav.sandboxes.guest_files import left_in
 from codenav.sandboxes.shared import frames
 
-MOST_JSON = 64 << 20
 MOST_BYTES = (1 << 32) - 1
 """Largest file that can be copied: the highest length that a frame can state."""
+MOST_OBJECT = 64 << 20
 PIECE = 1 << 20
 
 
 class ConnectionClosed(Exception):
     """The other end closed the connection, or sent something that is not part of the protocol."""
+
+
+class Starting(NamedTuple):
+    """The first object that a host process gets: what to start."""
+
+    name: str
+    backend: str
+    spec: SandboxSpec
+    idle_seconds: float
+    tools: Mapping[str, Any] | None
 
 
 class Wire:
@@ -35,27 +47,22 @@ class Wire:
         self._buffer = bytearray()
         self._lock = threading.Lock()
 
-    def send(self, message: Mapping[str, Any], data: bytes | IO[bytes] = b"") -> None:
-        """Send one frame. A file is sent from its current position to its end, without holding it in memory.
+    def send(self, message: Any, file: IO[bytes] | None = None) -> None:
+        """Send an object, and a file from its current position to its end, without holding it in memory.
 
         Raises:
-            UsageError: the file is too large or has become shorter, or a number in the message is not finite.
+            UsageError: the file is too large or has become shorter.
             ConnectionClosed
             TimeoutError: the timeout of the socket passed.
         """
-        file = io.BytesIO(data) if isinstance(data, bytes) else data
+        file = io.BytesIO() if file is None else file
         size = left_in(file)
         if size > MOST_BYTES:
             raise UsageError(f"a file of {size} bytes; {MOST_BYTES} can be copied at once", hint="copy it in pieces")
-        try:
-            head = frames.head(dict(message), size)
-        except ValueError as error:
-            raise UsageError(
-                f"a value cannot be sent to a named sandbox: {error}", hint="name finite numbers"
-            ) from None
+        body = pickle.dumps(message)
         try:
             with self._lock:
-                self._socket.sendall(head)
+                self._socket.sendall(frames.HEADER.pack(len(body), size) + body)
                 while size:
                     piece = file.read(min(PIECE, size))
                     if not piece:
@@ -68,24 +75,20 @@ class Wire:
         except OSError as error:
             raise ConnectionClosed(str(error)) from None
 
-    def receive(self) -> tuple[dict[str, Any], bytes]:
-        """Return the next frame. Raises ConnectionClosed, TimeoutError."""
-        message, size = self.receive_message()
-        return message, self._take(size)
-
-    def receive_message(self) -> tuple[dict[str, Any], int]:
-        """Return the next message and the number of bytes that follow it, for `receive_into`.
+    def receive(self) -> tuple[Any, int]:
+        """Return the next object and the number of bytes that follow it, for `receive_into`.
 
         Raises:
             ConnectionClosed, TimeoutError
         """
         body, data = frames.HEADER.unpack(self._take(frames.HEADER.size))
-        if body > MOST_JSON:
-            raise ConnectionClosed("a frame that is too large")
+        if body > MOST_OBJECT:
+            raise ConnectionClosed("an object that is too large")
+        pickled = self._take(body)
         try:
-            return frames.message_of(self._take(body)), data
-        except frames.Violation as error:
-            raise ConnectionClosed(str(error)) from None
+            return pickle.loads(pickled), data
+        except Exception as error:
+            raise ConnectionClosed(f"it is of another version of codenav: {error}") from None
 
     def receive_into(self, file: IO[bytes], size: int) -> None:
         """Write the next bytes to a file, without holding them in memory.
@@ -133,14 +136,9 @@ class Wire:
         return taken
 
 
-def error_to_dict(error: CodeNavError) -> dict[str, str]:
-    """Convert an error for the other end, as its nearest type that needs no more than a message."""
+def plain(error: CodeNavError) -> CodeNavError:
+    """Return an error that can be pickled: of its nearest type that needs no more than a message."""
     kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-    plain = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)  # type: ignore[misc]
-    return {"type": plain.__name__, "message": str(error), "hint": error.hint}
-
-
-def error_from_dict(data: Mapping[str, str]) -> CodeNavError:
-    """Restore an error, the inverse of `error_to_dict`."""
-    error: CodeNavError = getattr(errors, data["type"])(data["message"], hint=data["hint"])
-    return error
+    nearest = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)
+    made: CodeNavError = nearest(str(error), hint=error.hint)
+    return made

@@ -1,6 +1,6 @@
 """Frames: two big-endian lengths, a JSON object, a blob. No pickle; sizes are checked before memory is taken.
 
-Both ends use this file, and so do the clients of named sandboxes; it imports the standard library alone.
+Both ends use this file; it imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -33,15 +33,10 @@ from_json = json.JSONDecoder(parse_constant=_no_constant).decode
 """Both are made once: `json.loads` would make a decoder for each frame."""
 
 
-def head(message: Message, size: int) -> bytes:
-    """The start of a frame, up to its blob of `size` bytes. Lone surrogates travel as escapes."""
-    body = to_json(message).encode("ascii")
-    return HEADER.pack(len(body), size) + body
-
-
 def encode(message: Message, blob: bytes = b"") -> bytes:
-    """A frame as bytes."""
-    return head(message, len(blob)) + blob
+    """A frame as bytes. Lone surrogates travel as escapes."""
+    body = to_json(message).encode("ascii")
+    return HEADER.pack(len(body), len(blob)) + body + blob
 
 
 def message_of(data: bytes) -> Message:
