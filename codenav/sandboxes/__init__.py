@@ -137,11 +137,11 @@ def diagnose(backend: str) -> Diagnosis:
     from codenav.sandboxes.seccomp import supported
 
     problem = trouble()
-    if problem is None:
-        machine = platform.machine()
-        lacking = "" if supported(machine) else f"; without its second line, there is no seccomp filter for {machine}"
-        return Diagnosis(True, f"bubblewrap {version()}{lacking}")
-    return Diagnosis(False, problem.detail, problem.hint)
+    if problem is not None:
+        return problem
+    machine = platform.machine()
+    lacking = "" if supported(machine) else f"; without its second line, there is no seccomp filter for {machine}"
+    return Diagnosis(True, f"bubblewrap {version()}{lacking}")
 
 
 def _known(backend: str) -> None:

@@ -13,11 +13,11 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from codenav.core.errors import SandboxUnavailable
 from codenav.core.execution import SandboxSpec
+from codenav.sandboxes import Diagnosis
 from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
 from codenav.sandboxes.guest_environment import WORK_FOLDERS, environment, folder_sizes, import_folders
@@ -40,14 +40,6 @@ _ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime"
 _ETC_NETWORK = ("resolv.conf", "hosts", "gai.conf", "ca-certificates", "pki")
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """A reason why bubblewrap does not work here, and its remedy."""
-
-    detail: str
-    hint: str
-
-
 def version() -> str:
     """Return the version, such as `0.8.0`, or an empty string if bubblewrap is not installed or does not report one."""
     found = shutil.which("bwrap")
@@ -62,29 +54,31 @@ def version() -> str:
 
 
 @functools.cache
-def trouble() -> Trouble | None:
+def trouble() -> Diagnosis | None:
     """Return what keeps bubblewrap from working, or None. Checked by starting `true` in it."""
     install = "apt-get install bubblewrap"
     if shutil.which("bwrap") is None:
-        return Trouble("bubblewrap (bwrap) is not installed", install)
+        return Diagnosis(False, "bubblewrap (bwrap) is not installed", install)
     number = version()
     if not number:
-        return Trouble("bwrap --version names no version; bubblewrap 0.8 or later is needed", install)
+        return Diagnosis(False, "bwrap --version names no version; bubblewrap 0.8 or later is needed", install)
     if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
-        return Trouble(f"bubblewrap {number} is too old; 0.8 or later is needed", install)
+        return Diagnosis(False, f"bubblewrap {number} is too old; 0.8 or later is needed", install)
     missing = [tool for tool in _ROOT_TOOLS if as_nobody() and shutil.which(tool) is None]
     if missing:
-        return Trouble(f"as root, {', '.join(missing)} is needed to give up root", "apt-get install util-linux mount")
+        return Diagnosis(
+            False, f"as root, {', '.join(missing)} is needed to give up root", "apt-get install util-linux mount"
+        )
     flags = ["--ro-bind", "/usr", "/usr", *_system_links(), *_isolation("none")]
     command = dropped([_bwrap(), *flags, "--", "/usr/bin/env", "true"], [])
     try:
         done = subprocess.run(command, capture_output=True, text=True, env={}, cwd="/", timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Trouble(f"bubblewrap does not start: {error}", "--sandbox process runs code without isolation")
+        return Diagnosis(False, f"bubblewrap does not start: {error}", "--sandbox process runs code without isolation")
     if done.returncode == 0:
         return None
     reason = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-    return Trouble(f"bubblewrap cannot make a namespace: {reason[0]}", _way_out())
+    return Diagnosis(False, f"bubblewrap cannot make a namespace: {reason[0]}", _way_out())
 
 
 def _way_out() -> str:
@@ -207,7 +201,6 @@ def launch_bubblewrap(spec: SandboxSpec) -> Launched:
         "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=spec.resources.processes),
-        "snapshots": spec.snapshots,
         "kernel": {"sockets": spec.network != "host", "rest": group is None},
     }
     notice = f"there is no filter of system calls for {platform.machine()}"

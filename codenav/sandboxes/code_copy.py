@@ -63,15 +63,12 @@ class Walk:
         holes: frozenset[str],
         ignored: Ignored | None,
         target: str = "",
-        earlier: str = "",
         *,
         by_content: bool = True,
     ) -> None:
         self.root, self.holes, self.ignored, self.target = root, holes, ignored, target
         self.by_content = by_content
         """Files count as secrets by their content, too. Of a mount only names do: a person chose it for its content."""
-        self.earlier = earlier
-        """An earlier copy. Files that have not changed since are hard links into it."""
         self.own: set[str] = set()
         """Codenav's own folders, relative to the root. They hold keys and records."""
         for kind in ("cache", "data", "config"):
@@ -171,8 +168,7 @@ class Walk:
             )
         if self.target:
             place = os.path.join(self.target, path) if path else self.target
-            if not (self.earlier and _linked(os.path.join(self.earlier, path), place, found)):
-                _copy(name, folder, place, found)
+            _copy(name, folder, place, found)
             if found.st_nlink > 1:
                 self.linked.append(((found.st_dev, found.st_ino), place))
 
@@ -232,20 +228,6 @@ def of_home() -> Iterator[tuple[int, int]]:
         for name in os.listdir(folder):
             if is_secret(os.path.join(folder, name)):
                 yield from inodes(os.path.join(folder, name))
-
-
-def _linked(earlier: str, place: str, found: os.stat_result) -> bool:
-    """Reuse an earlier copy of a file by a hard link. True if done.
-
-    The copy must have the size and time of the file, and be newer than its last change.
-    """
-    with contextlib.suppress(OSError):
-        copy = os.lstat(earlier)
-        same = (copy.st_size, copy.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
-        if stat.S_ISREG(copy.st_mode) and same and copy.st_ctime_ns > found.st_ctime_ns:
-            os.link(earlier, place, follow_symlinks=False)
-            return True
-    return False
 
 
 def _copy(name: str, folder: int | None, place: str, found: os.stat_result) -> None:

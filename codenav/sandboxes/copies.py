@@ -64,8 +64,8 @@ def copied(
         kept = _kept(place, key, walk)
         if kept:
             return kept
-        target = str(place / _fresh(key))
-        return _made(place, key, Walk(root, inner, ignored, target, _earlier(place, key), by_content=by_content))
+        target = str(place / f"{key}-part-{secrets.token_hex(8)}")
+        return _made(place, key, Walk(root, inner, ignored, target, by_content=by_content))
     except (OSError, Unavailable):
         return _temporary(root, inner, ignored, by_content)
 
@@ -77,17 +77,6 @@ def stamp(root: str, ignored: Ignored | None = None) -> str:
         UsageError: they are too large, or cannot be read.
     """
     return Walk(root, frozenset(), ignored).stamp()[:STAMP_DIGITS]
-
-
-def _fresh(key: str) -> str:
-    return f"{key}-part-{secrets.token_hex(8)}"
-
-
-def _earlier(place: Path, key: str) -> str:
-    """Return the newest copy of the same code base, or an empty string. It may disappear at any time."""
-    locks = sorted(place.glob(f"{key}-*{_LOCK}"), key=_used)
-    whole = [str(lock).removesuffix(_LOCK) for lock in locks if "-part-" not in lock.name]
-    return whole[-1] if whole else ""
 
 
 def _kept(place: Path, key: str, walk: Walk) -> CodeCopy | None:

@@ -139,7 +139,6 @@ def _launched(client: Any, spec: SandboxSpec) -> LaunchedContainer:
         "import_first": list(dict.fromkeys([*folders, *import_folders(imported)])),
         "import_then": [],
         "limits": limits_of(spec.resources, processes=None),
-        "snapshots": spec.snapshots,
         "shared_memory": _engine(spec) in _without_sysctls,
         "kernel": {"sockets": True, "rest": False},
         "filter": programs(fixed_processors=False, counted=True),

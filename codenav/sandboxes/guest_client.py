@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,7 +71,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
         self._launched: Launched | None = None
         self._channel: Channel | None = None
         try:
-            self._info = self._start()
+            self._start()
         except BaseException:
             self._folder.close()
             raise
@@ -168,10 +168,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
     @property
     def files(self) -> Files:
         """The files of its work folder. See `codenav.core.protocols.SandboxFiles`."""
-        return Files(GuestFiles(self._spec.resources, self._ask_files))
-
-    def _ask_files(self, what: str, ask: Callable[[Channel, float], T]) -> T:
-        return self._ask(what, self._spec.resources.copy_seconds, ask)
+        return Files(GuestFiles(self._spec.resources, self._ask))
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the running step. See `codenav.core.protocols.Sandbox.interrupt`."""
@@ -236,9 +233,8 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             deadline = time.monotonic() + START_SECONDS
             try:
                 folder.fill(self._channel, files, deadline)
-                self._channel.send({"op": "filled"}, deadline=deadline)
-                self._channel.receive(deadline=deadline)
-            except (Malformed, Closed, TooLate) as error:
+                answer_of(self._channel, {"op": "stat", "name": ""}, deadline)
+            except (Malformed, Closed, TooLate, Failed) as error:
                 self._stop(patience=0.0)
                 raise SandboxUnavailable("the sandbox has ended") from error
             self._folder.close()
@@ -290,23 +286,23 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             )
         if self._closed:
             raise SandboxUnavailable("the sandbox is closed", hint="start another one")
-        if self._channel is not None:
+        channel = self._channel
+        if channel is not None:
             try:
-                self._channel.settle(deadline=time.monotonic() + ABANDON_SECONDS)
+                channel.settle(deadline=time.monotonic() + ABANDON_SECONDS)
             except (Malformed, Closed, TooLate):
                 self._stop(patience=0.0)
-        if self._channel is None:
+                channel = None
+        if channel is None:
             try:
-                self._start()
+                channel = self._start()
             except UsageError as error:
                 raise SandboxUnavailable(f"the sandbox cannot be started again: {error}", hint=error.hint) from error
             self._notice = LOST
-        if self._channel is None:
-            raise SandboxUnavailable("the sandbox did not start again")
-        self._channel.patience = REBUILD_SECONDS + 2 * self._ran
-        return self._channel
+        channel.patience = REBUILD_SECONDS + 2 * self._ran
+        return channel
 
-    def _start(self) -> SandboxInfo:
+    def _start(self) -> Channel:
         files = self._folder.files()
         self._launched = launched = self._launch(self._spec)
         channel = Channel(launched.sink, launched.source, launched.unwrap)
@@ -317,7 +313,6 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             frame, _ = channel.receive(deadline=deadline)
             if frame["op"] != "ready":
                 raise Malformed(neutral(frame.get("why", ""))[:4000])
-            version, unfiltered = neutral(frame["version"]), neutral(frame.get("unfiltered", ""))
             self._folder.fill(channel, files, deadline)
         except (Malformed, Closed, TooLate) as error:
             reason = launched.reason() or str(error).strip(" ;") or "it does not answer"
@@ -327,27 +322,22 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
             self._stop()
             raise
         self._channel = channel
-        work: Any = launched.config["work"]
-        isolated = self._backend != "process"
-        network = self._spec.network
-        filtered = f"no filter of system calls: {unfiltered}" if unfiltered else ""
-        notice = "; ".join(filter(None, (launched.notice, filtered, self._folder.notice)))
-        return SandboxInfo(self._backend, isolated, version, str(work), network, launched.image, notice)
+        self._info = _info_of(self._backend, self._spec, launched, frame, self._folder.notice)
+        return channel
 
     def _abandon(self, channel: Channel) -> None:
         """End the step after its caller was interrupted, and drop its answer. The state is kept if possible."""
-        for last in (False, True):
+        for _ in range(2):
             deadline = time.monotonic() + ABANDON_SECONDS
             try:
                 channel.send({"op": "interrupt"}, deadline=deadline)
                 channel.settle(deadline=deadline)
                 return
             except TooLate:
-                if last:
-                    self._stop(patience=0.0)
+                continue
             except (Malformed, Closed):
-                self._stop(patience=0.0)
-                return
+                break
+        self._stop(patience=0.0)
 
     def _collect_last(self) -> None:
         """Try once more to copy out what failed at the last try."""
@@ -362,6 +352,21 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
         launched, self._launched, self._channel = self._launched, None, None
         if launched is not None:
             launched.end(patience=patience)
+
+
+def _info_of(backend: str, spec: SandboxSpec, launched: Launched, ready: Mapping[str, Any], notice: str) -> SandboxInfo:
+    """Describe a sandbox that has started. `ready` is the first frame from inside, `notice` that of its work folder."""
+    why = neutral(ready.get("unfiltered", ""))
+    notices = (launched.notice, f"no filter of system calls: {why}" if why else "", notice)
+    return SandboxInfo(
+        backend=backend,
+        isolated=backend != "process",
+        python_version=neutral(ready["version"]),
+        work_dir=str(launched.config["work"]),
+        network=spec.network,
+        image=launched.image,
+        notice="; ".join(filter(None, notices)),
+    )
 
 
 def _leave_to_parents() -> None:

@@ -28,16 +28,16 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """A function that runs a request over a channel until a deadline. `what` describes the request in errors."""
+    """A function that runs a request over a channel within a time. `what` describes the request in errors."""
 
-    def __call__(self, what: str, ask: Callable[[Channel, float], T], /) -> T: ...
+    def __call__(self, what: str, seconds: float, ask: Callable[[Channel, float], T], /) -> T: ...
 
 
 class GuestFiles:
     """An implementation of `codenav.sandboxes.files.FileAccess` over the channel of a running sandbox."""
 
     def __init__(self, resources: Resources, ask: Ask) -> None:
-        self._most, self._ask = resources.file_bytes, ask
+        self._most, self._seconds, self._ask = resources.file_bytes, resources.copy_seconds, ask
 
     def list_files(self, folder: str, *, recursive: bool) -> Sequence[FileEntry]:
         """List a folder, without names that could not be requested. See `codenav.core.protocols.SandboxFiles.list`."""
@@ -57,11 +57,11 @@ class GuestFiles:
                 found += [entry for entry in entries if is_plain(entry.name)]
             return sorted(found, key=lambda entry: entry.name)
 
-        return self._ask("list its files", ask)
+        return self._ask("list its files", self._seconds, ask)
 
     def stat_file(self, name: str) -> FileEntry:
         """See `codenav.core.protocols.SandboxFiles.stat`."""
-        return self._ask(f"look at {name}", lambda *where: _stat(name, *where))
+        return self._ask(f"look at {name}", self._seconds, lambda *where: _stat(name, *where))
 
     def remove_file(self, name: str) -> None:
         """See `codenav.core.protocols.SandboxFiles.remove`."""
@@ -73,7 +73,7 @@ class GuestFiles:
             except Failed as reason:
                 raise UsageError(f"cannot remove {neutral(name)} in the sandbox: {reason}") from None
 
-        self._ask(f"remove {name}", ask)
+        self._ask(f"remove {name}", self._seconds, ask)
 
     def make_folder(self, name: str) -> None:
         """See `codenav.core.protocols.SandboxFiles.make_folder`."""
@@ -84,7 +84,7 @@ class GuestFiles:
             except Failed as reason:
                 raise UsageError(f"cannot make the folder {neutral(name)} in the sandbox: {reason}") from None
 
-        self._ask(f"make {name}", ask)
+        self._ask(f"make {name}", self._seconds, ask)
 
     def get_file(self, name: str, file: IO[bytes]) -> None:
         """See `codenav.core.protocols.SandboxFiles.read_into`."""
@@ -98,7 +98,7 @@ class GuestFiles:
             except (Failed, Unwanted) as reason:
                 raise _missing("file", name, reason) from None
 
-        self._ask(f"read {name}", ask)
+        self._ask(f"read {name}", self._seconds, ask)
 
     def put_file(self, name: str, file: IO[bytes], *, executable: bool | None) -> None:
         """Write a file, which is copied out only after a step changes it.
@@ -115,7 +115,7 @@ class GuestFiles:
             except (Failed, Unwanted) as reason:
                 raise UsageError(f"cannot write {neutral(name)} in the sandbox: {reason}") from None
 
-        self._ask(f"write {name}", ask)
+        self._ask(f"write {name}", self._seconds, ask)
 
 
 class TooLarge(Unwanted):

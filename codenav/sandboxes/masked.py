@@ -148,7 +148,7 @@ class MaskedOutput:
     def hear(self, piece: Output) -> None:
         """Pass on a piece of output, except for the possible beginning of a secret."""
         text = self._maskers[piece.stream].feed(piece.text)
-        if text or piece.waiting:
+        if text:
             self._tell(replace(piece, text=text))
 
     def finish(self) -> None:

@@ -33,6 +33,5 @@ def launch_process(spec: SandboxSpec) -> Launched:
         "import_first": import_folders(spec.import_paths),
         "import_then": [str(path) for path in spec.python.paths],
         "limits": limits_of(spec.resources, processes=None),
-        "snapshots": spec.snapshots,
     }
     return LaunchedProcess(process, errors, owned, config=config)

@@ -40,19 +40,19 @@ class Streaming:
         self._bytes[stream] += len(blob)
         if self._bytes[stream] > self._limit:
             raise Malformed("more output than is handed on")
-        self._hand(stream, neutral(self._decoders[stream].decode(blob)), frame["waiting"])
+        self._hand(stream, neutral(self._decoders[stream].decode(blob)))
 
     def finish(self, done: Execution) -> None:
         """Pass on the rest of both streams."""
         for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
             before = self._passed[stream]
-            self._hand(stream, text[len(before) :] if text.startswith(before) else text, 0)
+            self._hand(stream, text[len(before) :] if text.startswith(before) else text)
 
-    def _hand(self, stream: str, text: str, waiting: int) -> None:
+    def _hand(self, stream: str, text: str) -> None:
         self._passed[stream] += text
-        if text or waiting:
+        if text:
             begun = time.monotonic()
-            self._tell(Output(stream, text, waiting))
+            self._tell(Output(stream, text))
             self.seconds += time.monotonic() - begun
 
 

@@ -117,25 +117,6 @@ def test_a_copy_has_everything_but_the_secrets_and_is_made_once(base, tmp_path, 
     )
 
 
-def test_after_an_edit_only_what_changed_is_copied_again(tmp_path, monkeypatch):
-    monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "home"))
-    root = tmp_path / "grows"
-    root.mkdir()
-    for name in ("same", "edited", "times kept", "mode"):
-        (root / name).write_text("before")
-    first = copied(str(root))
-    held = os.stat(root / "times kept")
-    (root / "edited").write_text("longer than before")
-    (root / "times kept").write_text("behind")
-    os.utime(root / "times kept", ns=(held.st_atime_ns, held.st_mtime_ns))
-    (root / "mode").chmod(0o755)
-    second = copied(str(root))
-    texts = {name: Path(second.path, name).read_text() for name in sorted(os.listdir(second.path))}
-    assert texts == {"edited": "longer than before", "mode": "before", "same": "before", "times kept": "behind"}
-    assert [name for name in texts if os.path.samefile(f"{first.path}/{name}", f"{second.path}/{name}")] == ["same"]
-    assert [os.access(f"{one.path}/mode", os.X_OK) for one in (first, second)] == [False, True]
-
-
 def test_where_nothing_can_be_kept_a_copy_is_removed_with_its_user(base, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CODENAV_HOME", str(tmp_path / "file"))

@@ -61,13 +61,6 @@ def test_bytes_that_come_in_two_pieces_are_one_character(box):
     assert len(pieces) >= 2
 
 
-def test_of_a_long_output_the_count_comes_until_the_end(box):
-    code = "import os, time\nfor _ in range(4):\n    os.write(1, b'x' * 50_000)\n    time.sleep(0.3)"
-    _, pieces = streamed(box, code)
-    assert max(piece.waiting for piece in pieces) >= 100_000
-    assert "bytes left out" in pieces[-1].text
-
-
 def test_a_callback_that_raises_interrupts_the_step_and_keeps_the_state(box):
     box.run("kept = 1")
     with pytest.raises(KeyError, match="no more"):

@@ -141,8 +141,6 @@ class Output(Stored):
     """`stdout` or `stderr`."""
     text: str
     """The text, with terminal escapes neutralised. The texts of a stream add up to that of `Execution`."""
-    waiting: int = 0
-    """Bytes that follow, shortened, after the step: only the beginning of a long output is passed on at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 import signal
 import time
@@ -28,8 +29,8 @@ _QUICK = frozenset({int, float, complex, bool, str, bytes, type(None)})
 """Types whose reprs run no user code, and are cut before they are made."""
 
 
-class _TooSlow(BaseException):
-    pass
+class TooSlow(BaseException):
+    """The end of code that took too long."""
 
 
 class _Short(reprlib.Repr):
@@ -63,7 +64,18 @@ def cut(text: str, characters: int) -> str:
 
 
 def _on_alarm(signum: int, frame: FrameType | None) -> None:
-    raise _TooSlow
+    raise TooSlow
+
+
+def limited(make: Callable[[], Any], seconds: float) -> Any:
+    """Call user code and return its result. Raises TooSlow where it takes longer, unless it is in C code."""
+    before = signal.signal(signal.SIGALRM, _on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return make()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 class Describer:
@@ -80,14 +92,8 @@ class Describer:
         if left <= 0 and type(value) not in _ATOMS:
             return f"<{type(value).__name__}>"
         try:
-            before = signal.signal(signal.SIGALRM, _on_alarm)
-            signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
-            try:
-                return cut(str(_short(value)), REPR_CHARACTERS)
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
-        except _TooSlow:
+            return cut(str(limited(functools.partial(_short, value), max(left, 0.01))), REPR_CHARACTERS)
+        except TooSlow:
             return f"<{type(value).__name__}: its repr takes too long>"
         except BaseException as error:
             return f"<{type(value).__name__}: its repr raises {type(error).__name__}>"
@@ -146,16 +152,5 @@ def guarded(make: Callable[[], Any]) -> Any:
 
 
 def timed(make: Callable[[], Any], seconds: float) -> Any:
-    """Like `guarded`, but None also where it takes longer than `seconds`, unless it is in C code."""
-    if seconds <= 0:
-        return None
-    try:
-        before = signal.signal(signal.SIGALRM, _on_alarm)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        try:
-            return make()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
-    except BaseException:
-        return None
+    """Like `guarded`, but None also where it takes longer than `seconds`."""
+    return guarded(lambda: limited(make, seconds)) if seconds > 0 else None

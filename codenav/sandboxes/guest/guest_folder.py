@@ -57,7 +57,7 @@ class WorkFolder:
         self._listing: list[list[Any]] = []
         self._refused: dict[tuple[str, str], None] = {}
         self._answers: dict[str, Callable[[Message, bytes], Answer]] = {
-            "put": self._put, "filled": self._filled, "changes": self._changes, "get": self._get, "list": self._list,
+            "put": self._put, "changes": self._changes, "get": self._get, "list": self._list,
             "stat": self._stat, "remove": self._remove, "make": self._make,
         }  # fmt: skip
 
@@ -89,9 +89,6 @@ class WorkFolder:
             self._sums[name] = binascii.crc32(blob, 0 if first else self._sums.get(name, 0))
         finally:
             os.close(descriptor)
-        return {"op": "done"}, b""
-
-    def _filled(self, message: Message, blob: bytes) -> Answer:
         return {"op": "done"}, b""
 
     # Out

@@ -10,9 +10,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from types import FrameType
 from typing import TypeVar
 
+from guest_describe import TooSlow, limited
 from guest_revived import replace_by_dead
 
 FORK_SECONDS = 2.0
@@ -63,23 +63,11 @@ def _wait_for(pid: int) -> bool:
 def _within(seconds: float, work: Callable[[], T]) -> T | None:
     """Return the result of work that may wait for ever; None where it takes too long or the system refuses."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-    before = signal.signal(signal.SIGALRM, _on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        return work()
-    except (OSError, _TooSlow):
+        found: T = limited(work, seconds)
+        return found
+    except (OSError, TooSlow):
         return None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
-
-
-class _TooSlow(BaseException):
-    pass
-
-
-def _on_alarm(signum: int, frame: FrameType | None) -> None:
-    raise _TooSlow
 
 
 def _fork() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Callable
@@ -36,21 +37,10 @@ class Kept:
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
             return (bytes(self._head) + tail).decode("utf-8", "backslashreplace")
-        head = _whole_end(bytes(self._head)).decode("utf-8", "backslashreplace")
+        # Without `final`, a character that the cut went through is left out.
+        head = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(bytes(self._head))
         end = _whole_start(tail).decode("utf-8", "backslashreplace")
         return f"{head}\n… {left_out} bytes left out …\n{end}"
-
-
-def _whole_end(data: bytes) -> bytes:
-    """The data without a character that the cut went through."""
-    for back in range(1, min(4, len(data)) + 1):
-        byte = data[-back]
-        if byte < 0x80:
-            return data
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return data if back >= length else data[:-back]
-    return data
 
 
 def _whole_start(data: bytes) -> bytes:

@@ -201,7 +201,7 @@ FROM_SUPERVISOR = {
             "ready": {"version": text(40), "unfiltered?": text(200)},
             "failed": {"why": text()},
             "rebuilding": {"seconds": _SECONDS},
-            "output": {"stream": one_of("stdout", "stderr"), "waiting": _COUNT},
+            "output": {"stream": one_of("stdout", "stderr")},
             "call": {**FROM_CALLER.checks, "step": _COUNT},
             "checkpoint": {"number": _COUNT, "dropped": list_of(_COUNT)},
             "restored": {"notice": text()},

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from guest_output import Pipe
 
 PIECE_BYTES = 3000
 """Bytes of a piece: its frame fits into a pipe that has room at all (4,096 bytes)."""
-COUNT_SECONDS = 0.25
-"""Time between two counts of what waits for the end of the step."""
 
 
 class Tap:
@@ -20,8 +17,6 @@ class Tap:
         self._loop, self._pipes = loop, pipes
         # Less by a character, which the head that is kept may lack: see `guest_output.Kept`.
         self._room = [max(limit // 2 - 4, 0)] * len(pipes)
-        self._beyond = [0] * len(pipes)
-        self._counted = 0.0
         self._unsent: list[tuple[int, bytearray]] = []
         for number, pipe in enumerate(pipes):
             pipe.tap = lambda data, number=number: self._take(number, data)
@@ -34,28 +29,19 @@ class Tap:
         self._loop.when_sendable(None)
 
     def _take(self, number: int, data: bytes) -> None:
-        sent, beyond = data[: self._room[number]], data[self._room[number] :]
+        sent = data[: self._room[number]]
         self._room[number] -= len(sent)
-        self._beyond[number] += len(beyond)
         if sent:
             if not self._unsent or self._unsent[-1][0] != number:
                 self._unsent.append((number, bytearray()))
             self._unsent[-1][1].extend(sent)
         self._push()
-        now = time.monotonic()
-        if beyond and not self._unsent and now - self._counted > COUNT_SECONDS and self._loop.sendable():
-            self._counted = now
-            self._send(number, b"")
 
     def _push(self) -> None:
         while self._unsent and self._loop.sendable():
             number, data = self._unsent[0]
-            self._send(number, bytes(data[:PIECE_BYTES]))
+            self._loop.send({"op": "output", "stream": ("stdout", "stderr")[number]}, bytes(data[:PIECE_BYTES]))
             del data[:PIECE_BYTES]
             if not data:
                 del self._unsent[0]
         self._loop.when_sendable(self._push if self._unsent else None)
-
-    def _send(self, number: int, data: bytes) -> None:
-        stream = ("stdout", "stderr")[number]
-        self._loop.send({"op": "output", "stream": stream, "waiting": self._beyond[number]}, data)
