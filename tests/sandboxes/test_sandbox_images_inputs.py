@@ -258,31 +258,24 @@ def user(tmp_path, monkeypatch):
 
 
 def test_the_settings_of_pip_are_those_of_this_user(user, monkeypatch):
-    links = user / "links"
-    links.mkdir()
     (user / "ca.pem").write_bytes(b"certificate")
     config = user / ".config" / "pip" / "pip.conf"
     config.parent.mkdir(parents=True)
     config.write_text(
         f"[global]\nindex-url = https://me:p%40ss@index.example/simple\ncert = {user}/ca.pem\ncache-dir = /x\n"
-        f"[install]\nfind-links =\n    {links}\n    https://links.example/\n    /no/such/folder\nuser = true\n"
+        "[install]\nfind-links =\n    https://links.example/\nuser = true\n"
     )
-    (user / ".netrc").write_text(
-        "machine index.example login you password netpass\nmachine other.example login z password nope\n"
-    )
-    (user / ".netrc").chmod(0o600)
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://t0ken@extra.example/simple")
     monkeypatch.setenv("https_proxy", "http://p:proxypass@proxy.example:3128")
     made = PipSettings.of_user("/build")
     assert made.env["PIP_INDEX_URL"] == "https://me:p%40ss@index.example/simple"
     assert made.env["PIP_EXTRA_INDEX_URL"] == "https://t0ken@extra.example/simple"
     assert made.env["PIP_CERT"] == "/build/cert.pem"
-    assert made.env["PIP_FIND_LINKS"] == "/build/requirements/links/0/links https://links.example/"
+    assert made.env["PIP_FIND_LINKS"] == "https://links.example/"
     assert made.env["HTTPS_PROXY"] == made.env["https_proxy"] == "http://p:proxypass@proxy.example:3128"
     assert not {"PIP_CACHE_DIR", "PIP_USER"} & set(made.env)
-    assert (made.files["cert.pem"], made.uploads) == (b"certificate", {"links/0/links": links})
-    assert made.files["netrc"] == b"machine index.example login you password netpass\n"
-    assert {"p%40ss", "p@ss", "t0ken", "netpass", "proxypass"} <= set(made.secrets)
+    assert made.files == {"cert.pem": b"certificate"}
+    assert {"p%40ss", "p@ss", "t0ken", "proxypass"} <= set(made.secrets)
     assert set(made.proxies) == {"https_proxy", "HTTPS_PROXY"}
 
 

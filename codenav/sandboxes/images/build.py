@@ -197,7 +197,7 @@ class _Build:
             "files": {_PTH: folders} if folders else {},
         }
         files.update({f"requirements/{name}": text.encode() for name, text in wanted.texts.items()})
-        paths = {f"requirements/{name}": path for name, path in {**wanted.uploads, **settings.uploads}.items()}
+        paths = {f"requirements/{name}": path for name, path in wanted.uploads.items()}
         place = [*folders_to(os.path.dirname(ENVIRONMENT), uid=UID), END]
         try:
             with self.workshop.done(

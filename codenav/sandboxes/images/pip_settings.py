@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import netrc
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,15 +31,13 @@ class PipSettings:
     proxies: dict[str, str] = field(default_factory=dict)
     """The variables of `env` that other programs use too."""
     files: dict[str, bytes] = field(default_factory=dict)
-    """Certificates and credentials, by their names in the build."""
-    uploads: dict[str, Path] = field(default_factory=dict)
-    """Folders and pages of `find-links`."""
+    """Certificates, by their names in the build."""
     secrets: list[str] = field(default_factory=list)
     """Texts that must not be shown."""
 
     @classmethod
     def of_user(cls, build: str) -> PipSettings:
-        """Collect this user's settings: pip's configuration files, its environment variables, proxies, netrc.
+        """Collect this user's settings: pip's configuration files, its environment variables, proxies.
 
         `build` is the folder inside that files are put into.
 
@@ -49,7 +46,9 @@ class PipSettings:
         """
         made = cls()
         values = pip_values()
-        made._take_files(values, build)
+        for key in ("cert", "client-cert"):
+            if values.get(key):
+                values[key] = made._file(values[key], f"{key}.pem", build)
         for key in sorted(set(values) & set(PASSED)):
             made.env[f"PIP_{key.replace('-', '_').upper()}"] = values[key]
         made.env["PIP_CONFIG_FILE"] = os.devnull
@@ -63,7 +62,6 @@ class PipSettings:
             if os.environ.get(name):
                 made.env[name] = made._file(os.environ[name], f"{name}.pem", build)
         addresses = " ".join(values.get(key, "") for key in _ADDRESSES).split()
-        made._take_netrc(addresses, build)
         made.take_secrets([*addresses, values.get("proxy", ""), *made.proxies.values()])
         return made
 
@@ -75,23 +73,6 @@ class PipSettings:
         # Longer ones first: a password may begin with another one.
         self.secrets.sort(key=len, reverse=True)
 
-    def _take_files(self, values: dict[str, str], build: str) -> None:
-        for key in ("cert", "client-cert"):
-            if values.get(key):
-                values[key] = self._file(values[key], f"{key}.pem", build)
-        links = []
-        for number, address in enumerate(values.get("find-links", "").split()):
-            path = Path(os.path.expanduser(unquote(urlsplit(address).path) if address.startswith("file:") else address))
-            if "://" in address and not address.startswith("file:"):
-                links.append(address)
-            elif path.exists():
-                self.uploads[f"links/{number}/{path.name or 'all'}"] = path
-                links.append(f"{build}/requirements/links/{number}/{path.name or 'all'}")
-        if links:
-            values["find-links"] = " ".join(links)
-        else:
-            values.pop("find-links", None)
-
     def _file(self, path: str, name: str, build: str) -> str:
         try:
             self.files[name] = Path(path).expanduser().read_bytes()
@@ -100,24 +81,6 @@ class PipSettings:
                 f"cannot read {path}, which pip is told to use: {error.strerror}", hint="pip config list"
             ) from error
         return f"{build}/{name}"
-
-    def _take_netrc(self, addresses: list[str], build: str) -> None:
-        """Add the credentials for the hosts of the indexes. Those of other hosts stay here."""
-        try:
-            known = netrc.netrc(os.environ.get("NETRC") or None).hosts
-        except (OSError, netrc.NetrcParseError):
-            return
-        hosts = {urlsplit(address).hostname or "" for address in addresses} & set(known)
-        if not hosts:
-            return
-        lines = []
-        for host in sorted(hosts):
-            login, _, password = known[host]
-            if password:
-                self.secrets.append(password)
-            lines.append(" ".join(["machine", host, "login", login or "", "password", password or ""]))
-        self.files["netrc"] = "".join(f"{line}\n" for line in lines).encode()
-        self.env["NETRC"] = f"{build}/netrc"
 
 
 def pip_values() -> dict[str, str]:
