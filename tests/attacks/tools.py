@@ -14,7 +14,6 @@ from tool_service import KEY, ToolService
 from tool_specs import Calls, shop, trouble
 
 from attacks import case
-from attacks.confusion import FORGE, PROMPT_SECONDS, STATED, next_is_true
 from codenav.core.execution import Outcome
 from codenav.core.options import ToolOptions
 from codenav.sandboxes.conformance.lab import Lab, ending, ensure, expect
@@ -84,52 +83,6 @@ def _honest(lab: Lab) -> None:
         expect("the key that the service got", scene.log[0].headers["x-api-key"], KEY)
         said = lab.says("print(ask('trouble/tell'))")
         ensure(KEY not in said and "[secret shop_key]" in said, f"the answer is not masked: {said[:200]}")
-        _works(lab, scene)
-
-
-@case("T2", "forged frames of calls to tools send nothing, and cost their own step at most")
-def _forged(lab: Lab) -> None:
-    with _scene(lab) as scene:
-        body = "json.dumps({'arguments': {'seconds': 0}}).encode()"
-        for payload in (
-            "{'op': 'call', 'call': 2, 'name': 'tools/trouble/slow_write'}",
-            "{'op': 'call', 'call': 0, 'name': 'tools/trouble/slow_write'}",
-            "{'op': 'call', 'call': 1, 'step': 1, 'name': 'tools/trouble/slow_write'}",
-            "{'op': 'call', 'call': 1, 'name': 'tools/trouble/slow_write\\r\\n'}",
-            "{'op': 'call', 'call': 1, 'name': ['tools/trouble/slow_write']}",
-            "{'op': 'answer', 'step': 1, 'call': 1, 'error': None}",
-        ):
-            code = f"{FORGE}\nsend(frame({payload}, {body}))\nimport time; time.sleep(0.1)"
-            done = lab.run(code, timeout=PROMPT_SECONDS)
-            ensure(done.outcome in STATED, f"{payload}: {ending(done)}")
-            expect(f"what {payload} sent", scene.log, [])
-            next_is_true(lab)
-            lab.says(_ASK)
-        _works(lab, scene)
-
-
-@case("T3", "calls outside a step, from threads and from children, send nothing")
-def _outside(lab: Lab) -> None:
-    with _scene(lab) as scene:
-        lab.says(
-            """
-            import os, threading, time
-            def later():
-                until = time.monotonic() + 1.5
-                while time.monotonic() < until:
-                    try: ask('trouble/slow_write', seconds=0)
-                    except Exception: pass
-                    time.sleep(0.01)
-            def begin():
-                time.sleep(0.3); later()
-            threading.Thread(target=begin, daemon=True).start()
-            if os.fork() == 0:
-                later(); os._exit(0)
-            """
-        )
-        time.sleep(2.2)
-        expect("writes after the step, and of a child", scene.written(), [])
-        next_is_true(lab)
         _works(lab, scene)
 
 

@@ -200,20 +200,6 @@ def test_an_interrupt_reaches_the_own_step_and_no_other(named):
         assert "ran" not in first.variables()
 
 
-def test_a_second_interrupt_ends_a_step_that_does_not_answer(named):
-    box = named()
-    assert box.run("x = 1").ok
-    step = Running(box, "x = 2\nsum(range(10**13))")
-    box.interrupt()
-    time.sleep(0.5)
-    assert running(box.record.name)
-    box.interrupt()
-    step.join()
-    assert (step.done.outcome, step.done.error.type) == (Outcome.CRASHED, "KeyboardInterrupt")
-    assert step.done.notice.startswith("state kept")
-    assert box.run("x").stdout == "1\n"
-
-
 @pytest.mark.parametrize(("code", "left"), [("sum(range(10**13))", "1\n"), ("while True: pass", "2\n")])
 def test_who_leaves_ends_its_step_one_that_does_not_answer_too(named, code, left):
     box = named()

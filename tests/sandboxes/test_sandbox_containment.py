@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import socket
 import struct
 import tempfile
 import textwrap
@@ -12,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from codenav.core.errors import UsageError
 from codenav.core.execution import MIB, Mount, Outcome, Resources
 from codenav.sandboxes import seccomp
-from codenav.sandboxes.binds import Bind, Binds, stage
+from codenav.sandboxes.binds import Bind, stage
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +42,6 @@ def attempt(box, statement, setup="import os"):
     return probe(box, code).strip()
 
 
-def test_the_interpreter_and_the_code_base_are_read_only(contained, tmp_path):
-    (tmp_path / "library").mkdir()
-    (tmp_path / "library" / "module.py").write_text("X = 1\n")
-    sandbox = contained(import_paths=[tmp_path / "library"])
-    assert attempt(sandbox, "open(module.__file__, 'a')", "import module") in ("EROFS", "EACCES")
-    assert attempt(sandbox, "open(os.path.dirname(os.__file__) + '/new', 'w')") in ("EROFS", "EACCES")
-
-
-def test_the_hosts_network_on_request(contained):
-    sandbox = contained(network="host")
-    assert sandbox.info.network == "host"
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        connect = f"socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5)"
-        assert attempt(sandbox, connect, "import socket") == "allowed"
-
-
 def test_the_frozen_twin_cannot_be_read(box):
     code = """
     import os
@@ -81,32 +63,11 @@ def test_system_calls_of_the_list_are_refused(box):
         assert probe(box, f"libc.syscall({numbers[column]}, 0, 0, 0, 0, 0), ctypes.get_errno()") == "(-1, 1)\n", name
 
 
-def test_folders_inside_have_a_size(contained):
-    sandbox = contained(resources=Resources(work_bytes=4 * MIB))
-    for path in ("big", "/tmp/big", "/dev/shm/big"):
-        write = f"with open({path!r}, 'wb') as f: [f.write(bytes(1 << 20)) for _ in range(200)]"
-        assert attempt(sandbox, write) == "ENOSPC", path
-
-
 def test_files_in_memory_count(contained):
     sandbox = contained(resources=Resources(memory_bytes=96 * MIB))
     code = "import time\nwith open('big', 'wb') as f: [f.write(bytes(1 << 20)) for _ in range(40)]\n"
     code += "held = b'x' * (70 << 20)\ntime.sleep(5)"
     assert sandbox.run(code, timeout=10).outcome is Outcome.OUT_OF_MEMORY
-
-
-def test_the_work_folder_is_never_under_a_bound_one(contained, python):
-    sandbox = contained()
-    assert probe(sandbox, "import os\nos.listdir('.')") == "[]\n"
-    binds = Binds((Bind("/project", "/work/project"),))
-    assert binds.touches("/work")
-    assert not binds.touches("/workspace")
-
-
-@pytest.mark.parametrize("path", ["/", "/home", os.path.expanduser("~")])
-def test_the_whole_host_is_not_bound(contained, path):
-    with pytest.raises(UsageError, match="too wide"):
-        contained(import_paths=[Path(path)])
 
 
 def test_folders_that_only_the_owner_may_enter_work(contained, tmp_path):

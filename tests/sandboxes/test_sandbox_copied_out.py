@@ -316,17 +316,6 @@ def test_a_forked_process_leaves_the_mark_of_its_parent(tmp_path):
     assert done.stdout == "1\n0\n"
 
 
-def test_a_folder_that_was_closed_is_told_and_comes_when_it_is_open(contained, tmp_path):
-    sandbox = contained(work_dir=tmp_path)
-    code = "import os\nos.makedirs('a/b'); open('a/b/c', 'w').write('x'); os.chmod('a/b', 0)"
-    told = "] a/b: cannot be looked into: Permission denied; it is tried again"
-    assert told in sandbox.run(code).stderr
-    assert sandbox.run("os.chmod('a/b', 0o700)").files == ["a/b/c"]
-    assert told in sandbox.run("open('a/b/c', 'w').write('y'); os.chmod('a/b', 0)").stderr
-    sandbox.close()
-    assert [line.partition(":")[0] for line in sandbox.uncopied] == ["a/b"]
-
-
 def test_names_do_not_end_the_lines_that_tell_them(contained, tmp_path):
     sandbox = contained(work_dir=tmp_path)
     code = "import os\nopen('a\\n[not copied out] b', 'w').close()\nfor n in range(30): os.symlink('x', f'{n:02}\\n')"

@@ -199,12 +199,6 @@ def test_each_engine_of_a_process_is_swept(lesser, spec, docker_engine):
             assert "left" not in docker_engine.docker("ps", "-a", "--format", "{{.Names}}").split()
 
 
-def test_an_engine_that_does_it_all_has_nothing_to_say(spec, docker_engine, monkeypatch):
-    monkeypatch.setenv("DOCKER_HOST", docker_engine.host)
-    with start("docker", spec) as box:
-        assert box.info.notice == ""
-
-
 def test_a_container_that_does_not_end_is_gone_once_its_sandbox_is_closed(lesser, spec, docker_engine):
     engine = lesser(refuses="wait")
     with start("docker", spec) as box:

@@ -16,27 +16,6 @@ from codenav.core.system.process_identity import Owner
 from codenav.sandboxes import cgroups
 from codenav.sandboxes.owned_resources import owned_folders
 
-BUSY = """
-import os, time
-start = time.time()
-pids = []
-for _ in range(3):
-    pid = os.fork()
-    if not pid:
-        while time.time() < start + 1.5: pass
-        os._exit(0)
-    pids.append(pid)
-for pid in pids: os.waitpid(pid, 0)
-used = os.times()
-print(used.children_user + used.children_system <= 1.25 * limit * (time.time() - start))
-"""
-EATERS = """
-import subprocess, sys
-hold = "x = bytearray(90 << 20)\\nimport time; time.sleep(20)"
-eaters = [subprocess.Popen([sys.executable, "-c", hold]) for _ in range(8)]
-for eater in eaters: eater.wait()
-"""
-
 
 @pytest.mark.parametrize(
     "limits",
@@ -45,30 +24,6 @@ for eater in eaters: eater.wait()
 def test_limits_that_leave_nothing_are_refused(contained, limits):
     with pytest.raises(UsageError):
         contained(resources=Resources(**limits))
-
-
-def groups_of_this_process() -> list[Path]:
-    """Noted for the sandboxes that it has open."""
-    mine = Owner.this_process()
-    return [group for folder in owned_folders() if folder.owner == mine for group in folder.groups]
-
-
-@pytest.mark.parametrize("cpus", [0.5, 1])
-def test_processors_are_limited(contained, cpus):
-    if len(os.sched_getaffinity(0)) == 1:
-        pytest.fail("this test needs two processors")
-    box = contained(resources=Resources(cpus=cpus))
-    box.run(f"limit = {max(cpus, 0.5)}")
-    assert box.run(BUSY).stdout == "True\n"
-
-
-def test_memory_of_children_counts_together(contained):
-    box = contained(resources=Resources(memory_bytes=256 * MIB))
-    box.run("x = 1")
-    done = box.run(EATERS, timeout=30)
-    assert done.outcome is Outcome.OUT_OF_MEMORY
-    assert done.notice.startswith("state kept")
-    assert box.run("x").stdout == "1\n"
 
 
 def test_a_state_of_over_half_of_the_memory_can_be_rewritten(contained):
@@ -95,17 +50,6 @@ def test_full_folders_leave_room_for_the_next_step(contained):
     """
     assert box.run(textwrap.dedent(fill)).stdout == "28\n28\n28\n"
     assert box.run("x = bytearray(4 << 20); len(x)").stdout == f"{4 * MIB}\n"
-
-
-def test_groups_go_with_their_sandbox(contained):
-    before = set(groups_of_this_process())
-    box = contained(resources=Resources(cpus=0.5))
-    made = set(groups_of_this_process()) - before
-    assert bool(made) == (cgroups.usable() is not None)
-    assert all(group.is_dir() for group in made)
-    box.close()
-    assert set(groups_of_this_process()) == before
-    assert not any(group.exists() for group in made)
 
 
 def test_a_sandbox_that_does_not_start_leaves_nothing(contained, python, tmp_path):

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from codenav.core.errors import UsageError
-from codenav.core.execution import Mount, Outcome, SandboxSpec
-from codenav.sandboxes import start
+from codenav.core.execution import Mount, Outcome
 from codenav.sandboxes.binds import Bind, Binds
 from codenav.sandboxes.mount_policy import checked_mounts, engine_sockets
 
@@ -123,8 +122,3 @@ def test_a_missing_or_relative_folder_is_told(tmp_path):
         checked_mounts([Mount(tmp_path / "none")])
     with pytest.raises(UsageError, match="not absolute"):
         checked_mounts([Mount(Path("data"))])
-
-
-def test_start_refuses_before_anything_runs(python):
-    with pytest.raises(UsageError, match="is not mounted"):
-        start("bubblewrap", SandboxSpec(python, mounts=[Mount(Path("/"))]))

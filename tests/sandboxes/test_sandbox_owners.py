@@ -16,7 +16,6 @@ import pytest
 from command_line import children, codenav, left_behind
 
 from codenav.core.system.process_identity import Owner
-from codenav.sandboxes.daemon import places
 from codenav.sandboxes.owned_resources import KIND_LABEL, OWNER_LABEL, OwnedFolder, owned_folders
 from codenav.sandboxes.sweeper import local_leftovers, sweep
 
@@ -175,16 +174,6 @@ def test_prune_shows_what_it_removes(temporary):
     assert done.document == [{"kind": "folder", "name": str(folder.path), "pid": dead.pid, "removed": True}]
     assert not folder.path.exists()
     assert codenav("sandbox", "stop", "--leftovers").out == "0 leftovers removed.\n"
-
-
-def test_prune_removes_a_named_sandbox_whose_process_has_ended(temporary):
-    code = "from codenav.sandboxes.daemon import places; places.claim('lab', created='2026-03-01', idle_seconds=0)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert places.names() == ["lab"]
-    living = places.claim("mine", created="2026-03-01", idle_seconds=0)
-    removed = codenav("sandbox", "stop", "--leftovers", "--json").document
-    assert [(row["kind"], row["name"], row["removed"]) for row in removed] == [("named sandbox", "lab", True)]
-    assert places.records() == [living]
 
 
 def test_prune_removes_containers_of_dead_owners_only(temporary, docker_engine):

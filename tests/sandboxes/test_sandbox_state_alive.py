@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from codenav.core.execution import Outcome
 
 TRIED_ON = ("bubblewrap",)
 """What runs inside is the same in all of them."""
-
-
-def test_threads_children_sockets_and_transactions_go_on(box):
-    code = """
-    import itertools, socket, sqlite3, subprocess, threading, time
-    ticks, running = [], threading.Event()
-    def tick():
-        while not running.is_set():
-            ticks.append(1); time.sleep(0.005)
-    thread = threading.Thread(target=tick); thread.start()
-    child = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    here, there = socket.socketpair()
-    base = sqlite3.connect(':memory:')
-    base.execute('create table t (n)'); base.commit(); base.execute('insert into t values (7)')
-    count = itertools.count()
-    """
-    assert box.run(textwrap.dedent(code)).outcome is Outcome.OK
-    for number in range(3):
-        box.run(f"there.send(b'{number}')")
-        assert box.run("here.recv(10), next(count)").stdout == f"(b'{number}', {number})\n"
-    assert box.run("base.in_transaction, base.execute('select n from t').fetchall()").stdout == "(True, [(7,)])\n"
-    assert box.run("n = len(ticks); time.sleep(0.3); len(ticks) > n, thread.is_alive()").stdout == "(True, True)\n"
-    assert box.run("child.communicate(b'hello')[0], child.returncode").stdout == "(b'hello', 0)\n"
-    assert box.run("running.set(); thread.join(10); thread.is_alive()").stdout == "False\n"
 
 
 def test_the_other_end_of_a_closed_pipe_is_seen(box):
@@ -77,14 +51,6 @@ def test_a_twin_blocks_signals(contained, number):
     assert sandbox.run("os._exit(1)").notice.startswith("state kept")
     assert sandbox.run("kept").stdout == "2\n"
     assert sandbox.restore(1).startswith("state kept")
-
-
-def test_the_supervisor_is_shielded_from_signals(contained):
-    sandbox = contained()
-    sandbox.run("import os\nkept = 1")
-    execution = sandbox.run("for number in range(1, 65): os.kill(1, number)\nos.kill(1, 9)")
-    assert (execution.outcome, execution.notice) == (Outcome.OK, "")
-    assert sandbox.run("kept").stdout == "1\n"
 
 
 def test_an_alarm_that_was_set_does_not_go_off_in_a_twin(box):
