@@ -110,11 +110,6 @@ def test_modules_reach_the_host_by_a_module_that_is_in_no_file(box, shop):
     assert box.run("call_host('order', what='milk')['what']").value.data == "milk"
 
 
-def test_arguments_and_answers_may_have_many_megabytes(box, shop):
-    done = box.run("len(call_host('echo', x='y' * (11 << 20))['x']), len(call_host('big', size=20 << 20))", timeout=20)
-    assert done.stdout == f"({11 << 20}, {20 << 20})\n", done
-
-
 def test_without_a_handler_every_call_is_refused(fresh):
     sandbox = fresh()
     assert error_of(sandbox.run("call_host('order', what='tea')")).startswith("the host takes no calls")
@@ -348,32 +343,6 @@ def test_output_and_large_calls_come_through_in_pieces(box):
     code = "for n in range(40):\n    print('line', n)\n    print(len(call_host('echo', x='y' * 500_000)['x']))"
     done = box.run(code, on_output=slow)
     assert done.stdout == "".join(f"line {n}\n500000\n" for n in range(40)) == "".join(pieces)
-
-
-def test_an_answer_to_no_call_is_dropped(box):
-    def answer(name, arguments):
-        wrong = [{"step": 1, "call": 2}, {"step": 0, "call": 1}, {"step": 2, "call": 1}]
-        for which in wrong if name == "first" else []:
-            box._channel.send({"op": "answer", "error": None, **which}, b'"LIE"', deadline=time.monotonic() + 5)
-        return name
-
-    box.calls = answer
-    assert box.run("call_host('first'), call_host('second')").stdout == "('first', 'second')\n"
-
-
-def test_two_answers_to_one_call_are_one(box):
-    def answer(name, arguments):
-        at = {"op": "answer", "error": None, "step": 1, "call": 1}
-        if name == "first":
-            box._channel.send(at, b'"early"', deadline=time.monotonic() + 5)
-            box._channel.send(at, b'"twice"', deadline=time.monotonic() + 5)
-            time.sleep(0.2)
-        return name
-
-    box.calls = answer
-    # What calls again at once is out of its turn: the handler of the first call has not come to its end.
-    done = box.run("import time\nfound = call_host('first'); time.sleep(0.5); found, call_host('second')")
-    assert done.stdout == "('early', 'second')\n"
 
 
 def test_errors_carry_no_secret_into_the_sandbox(monkeypatch):

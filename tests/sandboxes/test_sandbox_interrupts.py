@@ -25,14 +25,6 @@ def interrupted(sandbox, code, *, gaps):
     return results[0]
 
 
-def test_interrupt_raises_in_the_running_step(fresh):
-    sandbox = fresh()
-    sandbox.run("import time\nkept = 1")
-    done = interrupted(sandbox, "kept = 2\nwhile True: time.sleep(1)", gaps=[1])
-    assert (done.outcome, done.error.type, done.notice) == (Outcome.ERROR, "KeyboardInterrupt", "")
-    assert sandbox.run("kept").stdout == "2\n"
-
-
 def test_an_interrupt_that_does_not_end_a_system_call_is_heeded(fresh):
     # It reaches another thread, as one that comes just before the call reaches none that waits.
     code = """

@@ -82,51 +82,6 @@ while frame.f_back:
 sys.settrace(skip)
 del frame
 """,
-    "tracebacks": """
-def own():
-    try:
-        raise ValueError
-    except ValueError as error:
-        at = error.__traceback__.tb_frame
-        while at.f_back:
-            at = at.f_back
-            for value in list(at.f_locals.values()):
-                for name in ('finish', 'prepare', 'enter', 'look'):
-                    if hasattr(type(value), 'end_child') and name == 'finish':
-                        told = type(value).finish
-                        type(value).finish = lambda self, request, fds, error: told(self, request, fds, None)
-own()
-""",
-    "generators and finalisers": """
-import gc
-class Undead:
-    def __del__(self):
-        import gc
-        for one in gc.get_objects():
-            if isinstance(one, type) and one.__name__ == 'Step' and hasattr(one, 'result'):
-                one.result = lambda *args: ({'outcome': 'ok', 'changed': [], 'error': None, 'displays': []}, b'')
-def endless():
-    while True:
-        try:
-            yield Undead()
-        except BaseException:
-            pass
-undead = endless()
-next(undead)
-""",
-    "a thread": OWN
-    + """
-import threading, time
-def patch():
-    for _ in range(200):
-        for one in gc.get_objects():
-            if isinstance(one, type) and one.__name__ == 'Step' and 'result' in vars(one):
-                one.result = lambda *args: (
-                    {'outcome': 'ok', 'changed': [], 'error': None, 'displays': [], 'value': None}, b'')
-        time.sleep(0.001)
-thread = threading.Thread(target=patch, daemon=True)
-thread.start()
-""",
 }
 
 

@@ -27,23 +27,11 @@ DEADLY = {
     "abort": ("import os; os.abort()", Outcome.CRASHED),
     "kill -9": ("import os; os.kill(os.getpid(), 9)", Outcome.CRASHED),
     "all descriptors closed": ("import os; os.closerange(0, 256)", Outcome.CRASHED),
-    "builtins gone": ("import builtins\nfor n in list(vars(builtins)): delattr(builtins, n)", Outcome.ERROR),
-    "json broken": (
-        "import json\njson.dumps = None; json.JSONEncoder.encode = lambda *a: '{}'\njson.encoder = None",
-        None,
-    ),
-    "loop that catches all": (
-        "n = 0\nwhile n < 1:\n    try:\n        while n < 1: pass\n    except BaseException: pass",
-        Outcome.TIMEOUT,
-    ),
     "signals ignored": (
         "import signal\nfor s in (2, 14, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
         Outcome.TIMEOUT,
     ),
-    "signals blocked": ("import signal\nsignal.pthread_sigmask(0, range(1, 32))\nwhile True: pass", Outcome.TIMEOUT),
     "C loop": ("sum(range(10 ** 12))", Outcome.TIMEOUT),
-    "stops itself": ("import os; os.kill(os.getpid(), 19)", Outcome.TIMEOUT),
-    "regex": ("import re; re.match('(a+)+$', 'a' * 40 + 'b')", Outcome.TIMEOUT),
     "children hold the pipes": (
         "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass\nos._exit(1)",
         Outcome.CRASHED,

@@ -41,17 +41,6 @@ def test_long_steps_pay_less_than_a_tenth():
         assert play([(seconds, *state)] * 200)[0] < 0.1, (seconds, state)
 
 
-def test_which_snapshots_are_made():
-    short, quick = (0.001, 100 << 20, 0.005, 0.0), (0.01, 1 << 30, 0.007, 0.0)
-    heavy, small = (1.0, 1 << 30, 0.007, 0.7), (5.0, 1 << 20, 0.001, 0.0)
-    assert all(play([short] * 50)[1]), "cheap ones before every step, however short"
-    assert 2 <= sum(play([heavy] * 60)[1]) <= 8, "dear ones again when enough time has passed"
-    share, made = play([small] * 4 + [quick] * 5 + [heavy] * 40)
-    assert all(made[:9]) and share < 0.1, "what was cheap and becomes dear is paid for afterwards"
-    _, made = play([(0.1, 4 << 30, 0.2, 0.0)] * 10 + [(0.01, 10 << 20, 0.001, 0.0)] * 10)
-    assert all(made[10:]), "a large state that shrinks is cheap again"
-
-
 def test_a_state_that_is_rewritten_is_not_copied_at_every_step(fresh):
     sandbox = fresh(resources=Resources(memory_bytes=GIB))
     sandbox.run(

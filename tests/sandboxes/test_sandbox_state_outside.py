@@ -107,45 +107,6 @@ def test_shared_memory_is_as_it_was(box):
     box.run("large.close(); named.unlink()")
 
 
-def test_children_that_were_killed_say_so(box):
-    made = """
-    import multiprocessing, subprocess, time
-    running, done = subprocess.Popen(['sleep', '99']), subprocess.Popen(['sh', '-c', 'exit 3'])
-    worker = multiprocessing.get_context('fork').Process(target=time.sleep, args=(99,)); worker.start()
-    while not open(f'/proc/{done.pid}/stat').read().rpartition(')')[2].split()[0] == 'Z': time.sleep(0.01)
-    """
-    says(box, made)
-    assert "child processes" in crash(box)
-    assert says(box, "running.poll(), done.poll(), worker.is_alive(), worker.exitcode") == "(-9, 3, False, -9)"
-    assert crash(box) == "."
-
-
-def test_what_threads_served_says_so_instead_of_waiting_for_ever(box):
-    made = """
-    import concurrent.futures, multiprocessing, threading, time
-    stop = threading.Event()
-    threads, processes = concurrent.futures.ThreadPoolExecutor(2), concurrent.futures.ProcessPoolExecutor(1)
-    pool, queue = multiprocessing.get_context('fork').Pool(1), multiprocessing.get_context('fork').Queue()
-    waiting, promised = threads.submit(stop.wait), pool.apply_async(time.sleep, [99])
-    threads.submit(int).result(), processes.submit(int).result()
-    queue.put(1)
-    """
-    says(box, made)
-    told = crash(box)
-    assert "a lock that one of them held stays locked; pools, futures and queues that they served are broken" in told
-    for code, kind in (
-        ("threads.submit(int)", "concurrent.futures.thread.BrokenThreadPool"),
-        ("processes.submit(int)", "concurrent.futures.process.BrokenProcessPool"),
-        ("pool.map(int, [1])", "ValueError"),
-        ("waiting.result()", "RuntimeError"),
-        ("promised.get()", "RuntimeError"),
-        ("queue.get()", "ValueError"),
-    ):
-        done = box.run(code, timeout=5)
-        assert done.error and done.error.type == kind, (code, done)
-    says(box, "threads.shutdown(); processes.shutdown(); pool.join()")
-
-
 def test_an_event_loop_goes_on(box):
     made = """
     import asyncio
