@@ -136,7 +136,7 @@ def get(
 ) -> bool:
     """Get a file of the sandbox piece by piece. Return True if the code may execute it.
 
-    `settled` names files that the guest is to be told about: they are copied, or will not be.
+    `settled` names files that the guest need not keep: they are copied, or will not be.
 
     Raises:
         TooLarge, Failed, TooLate

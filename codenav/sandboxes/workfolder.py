@@ -53,7 +53,7 @@ class CopiedOut:
     left: list[str] = field(default_factory=list)
     """Lines with a reason for each file that was not written and is retried after the next step."""
     news: list[str] = field(default_factory=list)
-    """Lines with a reason for each file that was not written and of which that was not told before."""
+    """Lines with a reason for each file that was not written and of which nothing was said before."""
     beside: dict[str, str] = field(default_factory=dict)
     """Files that the host has changed as well, with the names beside them that the code's versions got."""
     run_by: dict[str, str] = field(default_factory=dict)
@@ -75,17 +75,17 @@ class CopiedOut:
 
 
 @dataclass
-class _Exchanged:
-    """What has crossed the border of a sandbox since it was started."""
+class _Exchange:
+    """The exchange of files with a sandbox since it was started."""
 
     settled: list[str] = field(default_factory=list)
-    """Files that the guest is still to be told about: they are copied, or will not be."""
+    """Files that the guest does not know to be settled yet: they are copied, or will not be."""
     versions: dict[str, Version] = field(default_factory=dict)
     """The versions of files that were last copied, either way."""
     beside: dict[str, str] = field(default_factory=dict)
     """Files whose last version was put beside what the host has, and its name."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Files that were last told to be refused, with the reason."""
+    """Files that were last said to be refused, with the reason."""
     failed: dict[str, str] = field(default_factory=dict)
     """Files that could not be copied out at the last try, with the reason."""
 
@@ -103,7 +103,7 @@ class WorkFolder:
         self._held = None if path is None else HeldFolder(path)
         self._resources = resources
         self._copy_out = copy_out and path is not None
-        self._exchanged = _Exchanged()
+        self._exchanged = _Exchange()
         self.left: Sequence[str] = ()
         """Lines about files that could not be copied out at the last try."""
         self.notice = ""
@@ -160,7 +160,7 @@ class WorkFolder:
         Raises:
             UsageError: a file cannot be read, or does not fit.
         """
-        self._exchanged = _Exchanged()
+        self._exchanged = _Exchange()
         for name in names:
             digest = new_digest()
             try:
@@ -218,7 +218,7 @@ class _Round:
         resources: Resources,
         channel: Channel,
         deadline: float,
-        exchanged: _Exchanged,
+        exchanged: _Exchange,
         done: CopiedOut,
         silent: bool,
     ) -> None:

@@ -228,7 +228,7 @@ class Case:
     `R` resources, `S` secrets. The tests add `C`, confusion of the protocol, and `T`, tools."""
     title: str
     parts: Sequence[Check]
-    """What is done, in this order, in one sandbox."""
+    """Steps and other checks, done in this order in one sandbox."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Changes to the specification of that sandbox."""
     work: bool = False

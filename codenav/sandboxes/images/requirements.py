@@ -39,7 +39,7 @@ class Requirements:
     variables: set[str] = field(default_factory=set)
     """Environment variables that the files refer to."""
     origins: list[str] = field(default_factory=list)
-    """Where the requirements come from, for a person."""
+    """The files that the requirements come from, for a person."""
 
     @classmethod
     def of(cls, files: Sequence[Path], code: Sequence[CodeBase], packages: Sequence[str]) -> Requirements:
