@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from codenav.core.errors import CodeNavError
-from codenav.core.execution import Execution, Held, Output, SandboxInfo, ShellResult, Variable
+from codenav.core.execution import Execution, Held, Output, SandboxInfo, Variable
 from codenav.core.protocols import Sandbox, SandboxFiles
 from codenav.core.secrets.masking import StreamMasker, masker
 from codenav.core.system.closing import Closing
+from codenav.sandboxes.commands import Commands
 from codenav.sandboxes.files import WithFiles
 
-T = TypeVar("T")
 Hear = Callable[[Output], None]
 """A function that takes a piece of output."""
 
 
-class MaskedSandbox(WithFiles, Closing):
+class MaskedSandbox(Commands, WithFiles, Closing):
     """A sandbox that masks `secrets`, the names and values of its environment. Satisfies `protocols.Sandbox`."""
 
     def __init__(self, sandbox: Sandbox, secrets: Mapping[str, str]) -> None:
@@ -48,48 +48,18 @@ class MaskedSandbox(WithFiles, Closing):
         return self._sandbox.files.shown_as(lambda name: str(self._mask(name)))
 
     def run(self, code: str, *, timeout: float | None = None, on_output: Hear | None = None) -> Execution:
-        """Run one step. See `protocols.Sandbox.run`."""
-        return self._mask_result(
-            self._run_masked(on_output, lambda hear: self._sandbox.run(code, timeout=timeout, on_output=hear))
-        )
-
-    def _run_masked(self, on_output: Hear | None, run: Callable[[Hear | None], T]) -> T:
-        """Run something, with secrets masked in the output that it passes on and in its errors."""
+        """Run one step, with secrets masked in its output and result. See `protocols.Sandbox.run`."""
         masked = None if on_output is None else MaskedOutput(on_output, self._secrets)
         with self._masked_errors():
-            done = run(masked.hear if masked else None)
+            done = self._sandbox.run(code, timeout=timeout, on_output=masked.hear if masked else None)
         if masked is not None:
             masked.finish()
-        return done
-
-    def _mask_result(self, done: Execution) -> Execution:
         return Execution.from_dict(self._mask(done.to_dict()))
 
     def get(self, name: str) -> Any:
         """The value of a name, with secrets masked in its texts. See `protocols.Sandbox.get`."""
         with self._masked_errors():
             return masked_value(self._sandbox.get(name), self._mask)
-
-    def set(self, name: str, value: Any) -> None:
-        """Bind a name to a value. See `protocols.Sandbox.set`."""
-        with self._masked_errors():
-            self._sandbox.set(name, value)
-
-    def shell(self, command: str, *, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
-        """Run a shell command. See `protocols.Sandbox.shell`."""
-        return self._mask_shell(
-            self._run_masked(on_output, lambda hear: self._sandbox.shell(command, timeout=timeout, on_output=hear))
-        )
-
-    def install(self, *packages: str, timeout: float | None = None, on_output: Hear | None = None) -> ShellResult:
-        """Install packages with pip. See `protocols.Sandbox.install`."""
-        return self._mask_shell(
-            self._run_masked(on_output, lambda hear: self._sandbox.install(*packages, timeout=timeout, on_output=hear))
-        )
-
-    def _mask_shell(self, done: ShellResult) -> ShellResult:
-        execution = self._mask_result(done.execution)
-        return ShellResult(done.exit_code, execution.stdout, execution.stderr, execution)
 
     def variables(self) -> Mapping[str, Variable]:
         """The names bound by steps. See `protocols.Sandbox.variables`."""

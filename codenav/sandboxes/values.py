@@ -33,21 +33,16 @@ def checked_code(code: str) -> str:
     return code
 
 
-def as_json(value: Any) -> Any:
-    """Convert a value to JSON types.
+def encoded(value: Any) -> str:
+    """Encode a value as JSON.
 
     Raises:
         UsageError: a type in it cannot be sent, or it is too large or nested too deeply.
     """
     try:
-        return plain.encode(value)
+        return json.dumps(plain.encode(value), separators=(",", ":"), allow_nan=False)
     except plain.Unfit as error:
         raise UsageError(f"the value cannot be sent: {error}", hint="send lists and dicts, or a file") from None
-
-
-def encoded(value: Any) -> str:
-    """Encode a value as JSON. Raises UsageError."""
-    return json.dumps(as_json(value), separators=(",", ":"), allow_nan=False)
 
 
 def decoded(value: Any) -> Any:

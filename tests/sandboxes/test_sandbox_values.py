@@ -16,7 +16,7 @@ from codenav.sandboxes.daemon.client import NamedSandbox
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.guest_client import GuestSandbox
 from codenav.sandboxes.masked import MaskedSandbox
-from codenav.sandboxes.values import as_json, decoded
+from codenav.sandboxes.values import decoded, encoded
 
 TRIED_ON = ("bubblewrap",)
 """What runs inside is the same in all of them."""
@@ -90,7 +90,7 @@ def test_depth_is_bounded_both_ways():
     with pytest.raises(Malformed):
         decoded(deep)
     with pytest.raises(UsageError):
-        as_json(deep)
+        encoded(deep)
 
 
 def test_secrets_are_masked_in_values(contained):
