@@ -154,14 +154,6 @@ def calm(pids: Iterable[int]) -> None:
             continue
 
 
-def tasks(pid: int) -> int:
-    """The number of threads of a process; 0 where it is gone."""
-    try:
-        return len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
-        return 0
-
-
 def kill_all(spared: set[int]) -> None:
     """Kill every process inside but the spared ones, also those that fork while this runs.
 
@@ -288,20 +280,21 @@ def memory(pids: Sequence[int], frozen: Sequence[int], folders: Iterable[str]) -
 
 def resident_sum(pids: Iterable[int], folders: Iterable[str]) -> int:
     """The upper bound of `memory`, in bytes: shared pages count for each process."""
-    return sum(_resident(pid) for pid in pids) + sum(_used(folder) for folder in folders)
+    return sum(_statm(pid)[1] for pid in pids) + sum(_used(folder) for folder in folders)
 
 
-def _resident(pid: int) -> int:
+def _statm(pid: int) -> list[int]:
+    """The sizes of a process in bytes: all, resident, of files, code, unused, data (proc(5)). Zeros if it is gone."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
+            return [int(pages) * _PAGE for pages in file.read().split()[:6]] or [0] * 6
+    except OSError:
+        return [0] * 6
 
 
 def _rollup(pid: int) -> dict[str, int]:
     """The bytes that a process is charged for, by kind; where that cannot be read, all that is resident."""
-    found = {"Pss": _resident(pid), "Pss_Anon": 0, "Anonymous": 0, "Shared_Dirty": 0}
+    found = {"Pss": _statm(pid)[1], "Pss_Anon": 0, "Anonymous": 0, "Shared_Dirty": 0}
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             for line in file:
@@ -315,21 +308,13 @@ def _rollup(pid: int) -> dict[str, int]:
 
 def anonymous(pid: int) -> int:
     """The bytes of a process's resident memory that stand for no file."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            _, resident, backed, *_ = file.read().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(backed)) * _PAGE
+    _, resident, backed, *_ = _statm(pid)
+    return resident - backed
 
 
 def data(pid: int) -> int:
     """The bytes of a process that count against its RLIMIT_DATA, about: with its first stack."""
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as file:
-            return int(file.read().split()[5]) * _PAGE
-    except (OSError, IndexError):
-        return 0
+    return _statm(pid)[5]
 
 
 def shared_dirty(pid: int) -> int:

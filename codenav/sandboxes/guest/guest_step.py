@@ -1,4 +1,4 @@
-"""What one step of the user did: the names that it changed, its value and its pictures."""
+"""The effects of one step of the user: the names that it changed, its value and its pictures."""
 
 from __future__ import annotations
 

@@ -211,12 +211,9 @@ class Supervisor:
             self._start(message)
         elif op == "run":
             self._started().run(message)
-        elif op == "variables":
-            self._started().tell({"op": "variables"}, message["timeout"])
-        elif op == "value":
-            self._started().tell({"op": "value", "name": message["name"]}, message["timeout"])
-        elif op == "digests":
-            self._started().tell({"op": "digests", "first": message["first"]}, message["timeout"])
+        elif op in ("variables", "value", "digests"):
+            asked = {key: value for key, value in message.items() if key != "timeout"}
+            self._started().tell(asked, message["timeout"])
         elif op == "checkpoint":
             self._started().checkpoint(message["number"], message["timeout"])
         elif op == "restore":
