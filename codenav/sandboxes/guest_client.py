@@ -70,6 +70,7 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
         self._notice = ""
         self._launched: Launched | None = None
         self._channel: Channel | None = None
+        self._info: SandboxInfo
         try:
             self._start()
         except BaseException:

@@ -139,6 +139,6 @@ class Wire:
 def plain(error: CodeNavError) -> CodeNavError:
     """Return an error that can be pickled: of its nearest type that needs no more than a message."""
     kinds = (kind for kind in type(error).__mro__ if kind.__module__ == errors.__name__)
-    nearest = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)
+    nearest = next(kind for kind in kinds if kind.__init__ is CodeNavError.__init__)  # type: ignore[misc]
     made: CodeNavError = nearest(str(error), hint=error.hint)
     return made
