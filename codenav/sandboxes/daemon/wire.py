@@ -1,6 +1,7 @@
 """The protocol between a named sandbox's host process and its clients: pickled objects and bytes over a socket.
 
 Both ends are codenav of the same user, and nothing from inside a sandbox is unpickled: results were decoded before.
+Only classes of codenav are made from what arrives, and of the standard library what their fields hold.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ MOST_BYTES = (1 << 32) - 1
 """Largest file that can be copied: the highest length that a frame can state."""
 MOST_OBJECT = 64 << 20
 PIECE = 1 << 20
+
+
+PLAIN = {("pathlib", "PosixPath"), ("pathlib", "Path"), ("builtins", "set"), ("builtins", "frozenset"),
+         ("types", "MappingProxyType"), ("builtins", "bytearray"), ("builtins", "TimeoutError")}  # fmt: skip
+"""Classes of the standard library that objects on the wire may hold."""
 
 
 class ConnectionClosed(Exception):
@@ -86,7 +92,7 @@ class Wire:
             raise ConnectionClosed("an object that is too large")
         pickled = self._take(body)
         try:
-            return pickle.loads(pickled), data
+            return _Reader(io.BytesIO(pickled)).load(), data
         except Exception as error:
             raise ConnectionClosed(f"it is of another version of codenav: {error}") from None
 
@@ -134,6 +140,21 @@ class Wire:
         # A new buffer: one that once held a large file would keep its size.
         self._buffer = self._buffer[count:]
         return taken
+
+
+class _Reader(pickle.Unpickler):
+    """An unpickler that makes objects of codenav and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class that may be made.
+
+        Raises:
+            pickle.UnpicklingError: it is not one of those.
+        """
+        found = super().find_class(module, name) if module.startswith("codenav.") or (module, name) in PLAIN else None
+        if not isinstance(found, type):
+            raise pickle.UnpicklingError(f"{module}.{name} has no place on the wire")
+        return found
 
 
 def plain(error: CodeNavError) -> CodeNavError:
