@@ -18,13 +18,12 @@ PYTEST := MODEL_HOME="$(MODEL_HOME)" $(BIN)/python -m pytest
 .PHONY: demo model test nightly fuzz lint bubblewrap servers clean
 
 demo: .venv/bin/codenav bubblewrap
-	@sandbox=auto; \
+	@sandbox=bubblewrap; model=local:$(MODEL); \
 	if ! bwrap --unshare-all --unshare-user --disable-userns --ro-bind / / true 2>/dev/null; then \
-	    echo "bubblewrap does not work here: the demo runs its own code without isolation (--sandbox process)" >&2; \
-	    sandbox=process; \
-	fi; \
-	model=local:$(MODEL); \
-	if ! $(BIN)/codenav models get $(MODEL) >&2; then \
+	    echo "bubblewrap does not work here, and what a model writes is not run without isolation:" >&2; \
+	    echo "the demo plays its own script in its place (--sandbox process)" >&2; \
+	    sandbox=process; model=scripted:examples/karate_club.actions; \
+	elif ! $(BIN)/codenav models get $(MODEL) >&2; then \
 	    echo "No model can be fetched here: the demo plays a script in its place" >&2; \
 	    model=scripted:examples/karate_club.actions; \
 	fi; \
