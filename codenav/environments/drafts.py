@@ -44,7 +44,7 @@ def choose(results: Sequence[Execution | None]) -> Choice:
 
 
 def result_of(execution: Execution) -> str:
-    """What a step printed last, in a form in which equal results are equal texts; empty if there is nothing to read."""
+    """The last line of output, in a form in which equal results are equal texts; empty if there is nothing to read."""
     lines = [line for line in execution.stdout.splitlines() if line.strip()]
     if not execution.ok or not lines or _MUTE.search(lines[-1]):
         return ""

@@ -8,11 +8,11 @@ May import: `core`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.core.execution import DOCKER_ONLY, Resources, SandboxSpec
+from codenav.core.execution import DOCKER_ONLY, Diagnosis, Resources, SandboxSpec
 
 if TYPE_CHECKING:
     from codenav.core.protocols import CallHandler
@@ -32,16 +32,6 @@ MOST_OUTPUT = 1 << 20
 
 NETWORKS = {"docker": ("none", "bridge"), "bubblewrap": ("none", "host"), "process": ("host",)}
 """The networks of each backend. The first is the default."""
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The result of checking whether a backend works on this machine."""
-
-    ok: bool
-    detail: str
-    hint: str = ""
-    """The remedy if it does not work."""
 
 
 def start(backend: str, spec: SandboxSpec, *, calls: CallHandler | None = None) -> GuestSandbox:

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codenav.core.errors import SandboxUnavailable
-from codenav.core.execution import SandboxSpec
-from codenav.sandboxes import Diagnosis
+from codenav.core.execution import Diagnosis, SandboxSpec
 from codenav.sandboxes.binds import NOBODY, Bind, Binds, as_nobody, stage
 from codenav.sandboxes.cgroups import Cgroup, make_groups, usable
 from codenav.sandboxes.guest_environment import WORK_FOLDERS, environment, folder_sizes, import_folders

@@ -280,7 +280,7 @@ def test_events_of_several_threads_are_whole_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"allow": "everything"}, "allow must be one of read, write, all, ask: everything"),
+        ({"allow": "everything"}, "allow must be one of read, write, all, ask, dry-run: everything"),
         ({"server": "ftp://host"}, "the server is no address"),
         ({"server": "http://host/?a=1"}, "the server is no address"),
         ({"answer_characters": 0}, "answer_characters must be at least 80"),

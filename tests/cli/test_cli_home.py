@@ -136,8 +136,8 @@ def configured(
         ("max_steps", "-3", "must be 0 (no limit) or above: -3"),
         ("max_seconds", "inf", "must be 0 (no limit) or above and at most 86400 seconds: inf"),
         ("limit_tokens", "-1", "must be 0 (no limit) or above: -1"),
-        ("elasticsearch_shards", "0", "must be at least 1: 0"),
-        ("elasticsearch_replicas", "-1", "must be at least 0: -1"),
+        ("elasticsearch_shards", "0", "must be at least 1 and at most 64: 0"),
+        ("elasticsearch_replicas", "-1", "must be at least 0 and at most 20: -1"),
         ("vectors", "2", "is not true or false: "),
     ],
 )

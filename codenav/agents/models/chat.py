@@ -160,7 +160,7 @@ class ChatModel:
 
     @property
     def traits(self) -> Traits:
-        """What the server tells about the model in its list; empty where it tells nothing. Asked once; never raises."""
+        """The entry of the model in the list of its server, empty if it has none. Asked once; never raises."""
         if self._traits is None:
             found = self._transport.listing(seconds=LISTING)
             entries = [] if isinstance(found, Fault) else found
@@ -185,7 +185,7 @@ class ChatModel:
         return []
 
     def abilities(self) -> Iterator[Ability]:
-        """What the model and its server can do, tried one after another by a dozen small requests."""
+        """The abilities of the model and its server, tried one after another by a dozen small requests."""
         return Endpoint(self._transport, self._name, self.traits).abilities()
 
     def close(self) -> None:

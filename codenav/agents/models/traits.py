@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Traits:
-    """What is known about a model. Nothing is guessed from its name."""
+    """The known facts of a model. Nothing is guessed from its name."""
 
     parameters: float | None = None
     """Number of its weights. None if nobody told."""

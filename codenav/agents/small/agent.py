@@ -250,7 +250,7 @@ class SmallAgent:
 
 
 def _told(step: Step) -> str:
-    """What a step gave, as a small model is told it."""
+    """The result of a step, as a small model reads it."""
     seen = step.observation
     if isinstance(seen, SearchObservation):
         return f"Offered:\n{seen.text}"
@@ -271,7 +271,7 @@ def _offers(steps: Sequence[Step]) -> list[Offer]:
 
 
 def _outputs(steps: Sequence[Step]) -> list[str]:
-    """What the steps that ended well have printed."""
+    """The output of the steps that ended well."""
     ran = (step.observation.execution for step in steps if isinstance(step.observation, CodeObservation))
     return [one.stdout for one in ran if one.ok]
 

@@ -17,6 +17,7 @@ from codenav.core.execution.results import (
 )
 from codenav.core.execution.spec import (
     DOCKER_ONLY,
+    Diagnosis,
     Mount,
     Resources,
     SandboxInfo,
@@ -54,6 +55,7 @@ __all__ = [
     "VERIFIED",
     "CheckReport",
     "Copied",
+    "Diagnosis",
     "Digest",
     "Display",
     "Execution",

@@ -130,3 +130,13 @@ class SandboxInfo(Document):
     """The image of the container, for `docker`."""
     notice: str = ""
     """Parts of the request that do not hold, such as limits that the engine cannot set. Usually empty."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The result of checking whether a backend works on this machine."""
+
+    ok: bool
+    detail: str
+    hint: str = ""
+    """The remedy if it does not work."""

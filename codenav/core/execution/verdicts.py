@@ -71,7 +71,7 @@ _UNKNOWN = "not reproduced"
 
 @dataclass(frozen=True)
 class Judged(Stored):
-    """What a replay in a fresh sandbox came to: the keys that verdicts and stored summaries have in common."""
+    """The outcome of a replay in a fresh sandbox: the keys that verdicts and stored summaries share."""
 
     verified: bool = False
     """True if something was compared, all of it agrees, and nothing that counts is missing."""
@@ -108,7 +108,7 @@ class Judged(Stored):
 
     @property
     def evidence(self) -> str:
-        """What was compared, and what varies, in a few words; may be empty."""
+        """The things that were compared, and those that vary, in a few words; may be empty."""
         told = [f"compared: {_few(self.compared)}"] if self.compared else []
         return "; ".join(told + ([f"varies: {_few(self.incidental)}"] if self.incidental else []))
 

@@ -17,7 +17,7 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def reason_of(error: BaseException) -> str:
-    """What the first error of the system among its causes says; empty if there is none."""
+    """The words of the first error of the system among its causes; empty if there is none."""
     for item in causes(error):
         if isinstance(item, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({item.verify_message})"

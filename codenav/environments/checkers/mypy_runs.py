@@ -32,12 +32,12 @@ class Run(Protocol):
         ...
 
     def lacks(self, module: str) -> bool:
-        """Whether a fresh start would read a library module that this one has not read."""
+        """True if a fresh start would read a library module that this one has not read."""
         ...
 
     @property
     def blocked(self) -> bool:
-        """Whether an error kept mypy from reading the program at all."""
+        """True if an error kept mypy from reading the program at all."""
         ...
 
 

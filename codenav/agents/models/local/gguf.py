@@ -24,7 +24,7 @@ _SHORT = 1024
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of a model tells."""
+    """The header of a model file."""
 
     parameters: int
     """Number of weights."""

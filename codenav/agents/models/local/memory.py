@@ -1,4 +1,4 @@
-"""What a model needs of this machine, and what the machine has."""
+"""The memory that a model needs, and that this machine has."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _available(proc: Path) -> int | None:
 
 
 def _left(limit: Path, used: Path) -> int | None:
-    """What a control group has left; its file pages that nobody reads count as free."""
+    """The memory that a control group has left; its file pages that nobody reads count as free."""
     try:
         most = limit.read_text().strip()
         if not most.isdigit():

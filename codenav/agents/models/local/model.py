@@ -45,7 +45,7 @@ def usual_name() -> str:
 
 
 def served_of(name: str) -> Served:
-    """What a name of a local model stands for.
+    """The model that a name of a local one stands for.
 
     Raises:
         ModelNotConfigured: the name is `local`, and none is installed.
@@ -117,7 +117,7 @@ class LocalModel:
 
     @property
     def traits(self) -> Traits:
-        """What is known about the model, from the header of its file."""
+        """The traits of the model, from the header of its file."""
         return Traits(float(self._served.header.parameters), self._served.context, local=True, grammar=True)
 
     def complete(self, messages: Sequence[Message], *, timeout: float | None = None, **options: Any) -> Completion:
@@ -156,7 +156,7 @@ class LocalModel:
             self._notice(f"{ended}: {why}; starting it again")
 
     def abilities(self) -> Iterator[Ability]:
-        """What the model can do, as `ChatModel.abilities`."""
+        """The abilities of the model, as `ChatModel.abilities`."""
         chat, server = self._connected(None)
         for ability in chat.abilities():
             server.use()

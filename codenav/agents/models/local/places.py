@@ -164,7 +164,7 @@ def _download(wheels: Wheels, some: Sequence[int], folder: Path) -> None:
 
 
 def _refusal(said: str) -> str:
-    """What pip's many lines come to."""
+    """The reason in pip's many lines."""
     if "DO NOT MATCH THE HASHES" in said:
         named = re.search(r"^ +(\S+?)(?:==| from )", said, re.MULTILINE)
         return f"the package index has {named[1] if named else 'a wheel'} with another digest"

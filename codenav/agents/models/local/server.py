@@ -102,7 +102,7 @@ def _works(slots: str, key: str) -> bool:
 
 
 def answer_of(url: str, key: str) -> Any:
-    """What a server says.
+    """The answer of a server.
 
     Raises:
         OSError, ValueError: it does not answer in ten seconds, or no JSON.
