@@ -12,14 +12,12 @@ from codenav.core.protocols import Environment
 NOT_APPROVED = "not_approved"
 """The rule of an action that a person did not let run."""
 REFUSED = "The person did not let this step run{}. Nothing of it ran. Do it in another way, or ask."
-NOBODY = "Each step is to be approved, and nobody is there to ask: this one did not run. End with FAILED."
 
 
 class ApprovedEnvironment:
     """An environment whose actions are asked about: run, run other code in their place, or do not run."""
 
-    def __init__(self, environment: Environment, approver: Approver | None) -> None:
-        """Without `approver` nobody is there, and nothing runs."""
+    def __init__(self, environment: Environment, approver: Approver) -> None:
         self.action = environment.action
         self._environment, self._approver = environment, approver
 
@@ -29,8 +27,6 @@ class ApprovedEnvironment:
 
     def respond(self, action: Action, *, timeout: float | None = None) -> Observation:
         """Answer an action that was approved, or the one that stands in its place."""
-        if self._approver is None:
-            return InvalidAction(NOBODY, NOT_APPROVED)
         answer = answer_of(self._approver, Question("Run this step?", "step", code=action.content))
         if not answer.allowed:
             return InvalidAction(REFUSED.format(f": {answer.reason}" if answer.reason else ""), NOT_APPROVED)

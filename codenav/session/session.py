@@ -108,8 +108,7 @@ class Session(Closing):
     selection: ToolSelection | None = None
     """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
     after: str = ""
-    """Episode to go on from: its id, the beginning of one, or `last`. Its variables are restored by running its steps
-    again with the recorded inputs and the recorded answers of tools, before the first request."""
+    """Episode to go on from: its id, the beginning of one, or `last`. Its variables are restored first."""
     ask: Callable[[str], str | None] | None = None
     """Answers a question of the agent. None means that nobody is there."""
     confirm: Approver | None = None
@@ -125,13 +124,13 @@ class Session(Closing):
         # Before anything is built.
         recommended = self.within.tools() if self.within else []
         self._tell = self.notice or (lambda text: None)
-        self._limits = self.limits or config.limits
         self._allowed = (self.tools or config.tools).checked()
-        self._records, self._episodes = EpisodeStore(episodes_dir()), list[Episode]()
+        if self._allowed.approve == "steps" and self.confirm is None:
+            raise UsageError("nobody is there to approve the steps", hint="on a terminal, confirm=…, or --approve none")
+        self._records = EpisodeStore(episodes_dir())
+        self._episodes, self._cancelled = list[Episode](), False
         self.past = Past.load(self._records, self.after) if self.after else None
-        if self.past and not self.on:
-            self.on = self.past.sources
-        self._cancelled = False
+        self.on = self.on or (self.past.sources if self.past else ())
         self._workspace: Workspace | None = None
         self._calls: ToolCalls | None = None
         self._closing = ExitStack()
@@ -256,9 +255,7 @@ class Session(Closing):
         """Return the agent of all requests."""
         if self.agent is not None:
             if self.model is not None:
-                raise UsageError(
-                    "both an agent and a model were given", hint="leave one out: an agent has its own model"
-                )
+                raise UsageError("both an agent and a model were given", hint="leave one out: an agent has a model")
             return self.agent
         return open_agent(self._model_options(), opening, self._noticed)
 
@@ -280,8 +277,8 @@ class Session(Closing):
         calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
-        earlier = self.past.steps if self.past else []
-        earlier += [step for episode in self._episodes for step in episode.steps]
+        before = [*(self.past.episodes if self.past else ()), *(episode.result for episode in self._episodes)]
+        earlier = [step for episode in before for step in episode.steps]
         following = self._searches.following(earlier, masker(secrets))
         parts = EpisodeParts(
             index=self._searches.index,
@@ -313,16 +310,15 @@ class Session(Closing):
             parent=self.past.newest.id if self.past else "",
             restored=tuple(self.past.lines) if self.past else (),
         )
+        made = _guarded(self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets)
         recorder = self._records.recorder(id, secrets=secrets)
         try:
             episode = Episode(
                 request,
                 agent=self._agent,
-                environments=_guarded(
-                    self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets
-                ),
+                environments=made,
                 description=str(masker(self._factory.secrets)(description)),
-                limits=self._limits,
+                limits=self.limits or load_config().limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
                 earlier=earlier,
@@ -374,7 +370,7 @@ def _guarded(
     environments: Sequence[Environment], tools: ToolOptions, approver: Approver | None, secrets: Mapping[str, str]
 ) -> Sequence[Environment]:
     """Return environments whose code is approved, if it is to be, and whose answers show no secrets."""
-    if tools.approve == "steps":
+    if tools.approve == "steps" and approver is not None:
         environments = [ApprovedEnvironment(one, approver) if one.action is Code else one for one in environments]
     return [MaskedEnvironment(one, masker(secrets)) for one in environments] if secrets else environments
 

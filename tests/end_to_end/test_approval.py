@@ -14,6 +14,7 @@ import codenav as package
 from codenav.agents.models.scripted import ScriptedModel
 from codenav.core.actions import Action, Code, Done
 from codenav.core.approval import Approval, Question
+from codenav.core.errors import UsageError
 
 PLAIN: dict[str, Any] = {"sandbox": "bubblewrap", "checks_lint": False, "checks_types": False}
 ORDER = "from tools.shop import create_order, list_orders\n"
@@ -55,10 +56,11 @@ def test_a_step_runs_as_it_is_or_as_edited_or_not_at_all(farm: Path) -> None:
     assert shown.code == 0 and "too far" in shown.out, shown.err
 
 
-def test_nobody_there_means_that_nothing_runs(farm: Path) -> None:
-    result = run([Code("print(1)"), Done("FAILED: nobody")], farm, approve="steps")
-    assert result.steps[0].observation.to_data() == {"rule": "not_approved"}
-    assert "nobody is there" in result.steps[0].observation.text and result.summary.code == ""
+def test_nobody_there_means_that_nothing_begins(farm: Path) -> None:
+    with pytest.raises(UsageError, match="nobody is there to approve"):
+        run([Code("print(1)"), Done("1")], farm, approve="steps")
+    ran = codenav("run", "Count.", "--on", farm, "--approve", "steps", "--model", "scripted:none.actions")
+    assert ran.code == 2 and "nobody is there to approve the steps" in ran.err and "--approve none" in ran.err
 
 
 def test_code_goes_on_in_place_after_a_call_was_let_pass_or_not(
