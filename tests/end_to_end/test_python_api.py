@@ -254,12 +254,12 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
     names -= {"stream", "quiet", "verbose", "as_json", "help", "sources", "save_summary", "description", "pairs"}
     assert names <= set(SETTINGS)
     session = opened(max_steps=3, max_seconds=5.5, max_tokens=7, memory="1g", cpus=1, pids=64, code_timeout=9)
-    assert (session.limits.steps, session._limits.seconds, session._limits.tokens) == (3, 5.5, 7)
+    assert (session.limits.steps, session.limits.seconds, session.limits.tokens) == (3, 5.5, 7)
     resources = session._factory.template.resources
     assert (resources.memory_bytes, resources.cpus, resources.processes) == (1 << 30, 1, 64)
     assert resources.step_seconds == 9 and resources.work_bytes == 256 << 20
     session = opened(limits=codenav.Limits(steps=4, seconds=1), max_steps=2, mount=tmp_path, checks_lint=False)
-    assert (session.limits.steps, session._limits.seconds) == (2, 1)
+    assert (session.limits.steps, session.limits.seconds) == (2, 1)
     assert [mount.path for mount in session._factory.template.mounts] == [tmp_path]
     for keywords, told in (
         ({"max_step": 3}, "did you mean 'max_steps'?"),
