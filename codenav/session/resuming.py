@@ -26,13 +26,13 @@ SHAPES_SECONDS = 10.0
 TOLD = 2000
 """Characters of the code of earlier steps that the model is shown, the newest of it."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-_SHAPES = """for _n, _v in [(n, globals()[n]) for n in {names!r}]:
-    if isinstance(getattr(_v, 'shape', None), tuple):
-        print(_n, '×'.join(map(str, _v.shape)), sep='\\t')
-    elif isinstance(_v, (list, tuple, dict, set, frozenset)):
-        print(_n, len(_v), sep='\\t')
-del _n, _v
-"""
+_SHAPES = """print(*(
+    '%s\\t%s' % (name, '×'.join(map(str, shape)) if isinstance(shape, tuple) else len(value))
+    for name, value, shape in [(one, globals()[one], getattr(globals()[one], 'shape', None)) for one in {names!r}]
+    if not isinstance(value, type)
+    and (isinstance(shape, tuple) or isinstance(value, (list, tuple, dict, set, frozenset)))
+), sep='\\n')"""
+"""An expression, so that no name of the user's is bound."""
 
 
 @dataclass(frozen=True)

@@ -135,3 +135,11 @@ def test_what_cannot_be_gone_on_with(farm: Path, tmp_path: Path, codenav_home: P
     with pytest.raises((NotFound, UsageError)) as raised:
         resume([Done("12")])
     assert "farm" in str(raised.value) and json.dumps(raised.value.hint)
+
+
+def test_shapes_are_told_and_bind_no_name_of_ours(farm: Path) -> None:
+    class_ = "class Table:\n    shape = (120, 4)\n    def __repr__(self): return 'a table'\n"
+    run([Code(f"{class_}df, _n = Table(), {{'a': 1}}\nprint(df, _n)"), Done("a table")], farm)
+    result = resume([Code("print(sorted(name for name in dir() if not name.startswith('__')))"), Done("1")], "names?")
+    assert {"restored df: Table 120×4", "restored Table: type"} <= set(result.restored), result.restored
+    assert "['Table', '_n', 'df']" in result.steps[0].observation.text, result.steps[0].observation.text
