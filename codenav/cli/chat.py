@@ -50,7 +50,10 @@ def command(after: str, **options: Any) -> None:
     from codenav.cli.live import LiveLine
 
     wanted = not options["quiet"]
-    with LiveLine(wanted=wanted, verbose=options["verbose"]) as live, open_run(options, live, after) as session:
+    with (
+        LiveLine(wanted=wanted, verbose=options["verbose"]) as live,
+        open_run(options, live, after, undoable=True) as session,
+    ):
         chat = _Chat(session, options, live)
         for line in _lines():
             try:

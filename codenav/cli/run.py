@@ -143,7 +143,7 @@ def _read_request() -> str:
     return request
 
 
-def open_run(options: dict[str, Any], live: LiveLine, after: str = "") -> Session:
+def open_run(options: dict[str, Any], live: LiveLine, after: str = "", *, undoable: bool = False) -> Session:
     """Open a session from the options of the command. A terminal is asked; without one nobody is there."""
     from codenav.cli import asking, display
     from codenav.core.config import SETTINGS
@@ -155,6 +155,7 @@ def open_run(options: dict[str, Any], live: LiveLine, after: str = "") -> Sessio
         return open_session(
             on=options["sources"],
             after=after,
+            undoable=undoable,
             ask=_between(live, asking.ask) if terminal else None,
             confirm=asking.Confirm(live.pause) if terminal else None,
             progress=progress,

@@ -75,8 +75,7 @@ class Session(Closing):
         ModelNotConfigured: no model is named, neither here nor in the configuration.
         NotFound, UsageError: something named does not exist, there is nothing to index, or both an agent and a model
             are given.
-        Unavailable: the store cannot be reached, or a repository cannot be fetched.
-        SandboxUnavailable: nothing here can contain code.
+        Unavailable, SandboxUnavailable: a store or repository cannot be reached, or nothing here can contain code.
     """
 
     on: On | Sequence[On] = ()
@@ -109,11 +108,12 @@ class Session(Closing):
     """Encoder, rerank service and rewriting of requests for searches. Default: the configured ones."""
     after: str = ""
     """Episode to go on from: its id, the beginning of one, or `last`. Its variables are restored first."""
+    undoable: bool = False
+    """Keeps the state before each request, so that `undo` can take the request back."""
     ask: Callable[[str], str | None] | None = None
     """Answers a question of the agent. None means that nobody is there."""
     confirm: Approver | None = None
-    """Asked before `auto` falls back to `process`, and before each step or call that is to be approved; the latter
-    comes from another thread, while the step waits. None refuses."""
+    """Asked before `auto` falls back to `process`, and before what is to be approved. See `core.approval.Approver`."""
     progress: Callable[[Progress], None] | None = None
     """Gets the progress of each build of an index."""
     notice: Notify | None = None
@@ -182,9 +182,8 @@ class Session(Closing):
         """Join the indexes with what orders their hits."""
         for index in self.indexes if self._allowed.strict else ():
             index.strict = True
-        searches = Searches(self.indexes, self._selection, base_url=self._model_options().base_url, tell=self._noticed)
-        opening.callback(searches.close)
-        return searches
+        base_url = self._model_options().base_url
+        return opening.enter_context(Searches(self.indexes, self._selection, base_url=base_url, tell=self._noticed))
 
     def _connect_tools(self, python: Interpreter, opening: ExitStack) -> None:
         """Let the code import the sources and call their tools."""
@@ -272,7 +271,8 @@ class Session(Closing):
 
     def _joined(self, request: str, id: str, folder: Path) -> Episode:
         space = self._workspace = self._workspace or self._started(folder)
-        space.mark()
+        if self.undoable:
+            space.mark()
         requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
         calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(requests, calls=calls)
@@ -359,7 +359,7 @@ class Session(Closing):
         Raises:
             UsageError: there is no request to take back, or the state before it cannot be restored.
         """
-        if not self._episodes or self._workspace is None:
+        if not self._episodes or not self.undoable or self._workspace is None:
             raise UsageError("there is no request to take back", hint="ask something first")
         kept = self._workspace.back(self._episodes[-1].result)
         self._episodes.pop()
