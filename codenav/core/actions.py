@@ -259,11 +259,12 @@ class DoneObservation(Observation):
 class InvalidAction(Observation):
     """An action that was not carried out: `text` names the rule of the format that it breaks, and the right form.
 
-    It may be right and yet not approved; `text` then has the person's reason.
+    It may be right and yet not approved by a person, or an answer that a reviewer does not accept; `text` then has the
+    reason.
     """
 
     rule: str = ""
-    """One of a closed list: `no_action`, `unknown_type`, `empty_content`, `truncated`, `not_approved`."""
+    """`no_action`, `unknown_type`, `empty_content`, `truncated`, `not_approved` or `not_accepted`."""
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,13 @@ from codenav.agents.prompts import prompt_folder
 from codenav.agents.small import DRAFTS, SmallAgent
 from codenav.core.config import load_config
 from codenav.core.options import ModelOptions
-from codenav.core.protocols import Agent
+from codenav.core.protocols import Agent, Model
+from codenav.core.setting import filled
+
+
+def model_options(model: str | Model | ModelOptions | None) -> ModelOptions:
+    """Return the options of a model, with the configured values where they have none."""
+    return filled(model if isinstance(model, ModelOptions) else ModelOptions(model or ""), load_config().model)
 
 
 def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str], None]) -> Agent:

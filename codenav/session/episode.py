@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from codenav.core.actions import (
     CodeObservation,
     DoneObservation,
-    InvalidAction,
-    Observation,
     Step,
     Turn,
 )
@@ -33,13 +31,14 @@ from codenav.core.events import (
 from codenav.core.execution import ToolCall
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion
-from codenav.core.protocols import Agent, Environment, Listener, Verifier
+from codenav.core.protocols import Agent, Environment, Listener, Reviewer, Verifier
 from codenav.core.system.terminal_text import shortened
 from codenav.core.usage import Usage
 from codenav.episodes.record import EpisodeResult, joined
 from codenav.session.budget import Budget
 from codenav.session.conclusion import Conclusion
 from codenav.session.episode_facts import EpisodeFacts, checked_request, names_of
+from codenav.session.responding import Responder
 
 if TYPE_CHECKING:
     import pandas
@@ -64,13 +63,15 @@ class Episode:
         limits: Limits | None = None,
         listeners: Sequence[Listener] = (),
         verify: Verifier | None = None,
+        reviewers: Sequence[Reviewer] = (),
         earlier: Sequence[Step] = (),
         facts: EpisodeFacts | None = None,
         late: Callable[[], str] | None = None,
     ) -> None:
         """Join the parts. Nothing runs yet.
 
-        `verify` replays the code summary; without it no summary is ever marked verified. `earlier` are steps that ran
+        `verify` replays the code summary; without it no summary is ever marked verified. `reviewers` read the
+        answer before it ends the episode, and may send it back. `earlier` are steps that ran
         before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `late` gives
         what threads and children have printed after the last step. Listeners are called in order, and an error that one
         raises ends the episode.
@@ -83,9 +84,7 @@ class Episode:
         self.steps: list[Step] = []
         self.usage = Usage()
         self._agent = agent
-        self._environments = {environment.action.type: environment for environment in environments}
-        if len(self._environments) != len(environments):
-            raise UsageError("two environments answer the same action")
+        self._responder = Responder(environments, reviewers)
         self._listeners = list(listeners)
         self._late = late
         self._scope = CancelScope()
@@ -297,13 +296,8 @@ class Episode:
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
         self._scope.check()
-        environment = self._environments.get(turn.action.type)
-        observation: Observation
-        if turn.invalid or environment is None:
-            observation = turn.invalid or InvalidAction(f"no environment answers {turn.action.type!r}", "unknown_type")
-        else:
-            with self._scope.entered():
-                observation = environment.respond(turn.action, timeout=self._budget.left)
+        with self._scope.entered():
+            observation = self._responder.respond(turn, self.steps, timeout=self._budget.left)
         chosen = observation.chosen if isinstance(observation, CodeObservation) else ""
         return Step(
             number=len(self.steps) + 1,

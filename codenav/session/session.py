@@ -22,7 +22,6 @@ from codenav.core.limits import Limits
 from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
 from codenav.core.protocols import Agent, Environment, Listener, Model, Store
 from codenav.core.secrets.masking import masker
-from codenav.core.setting import filled
 from codenav.core.system.closing import Closing
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.core.tool_selection import ToolSelection
@@ -39,7 +38,7 @@ from codenav.navigation.unmatched import advice
 from codenav.retrieval.source_index import Notify, On, listed, open_indexes
 from codenav.retrieval.stores import open_store
 from codenav.session import importing
-from codenav.session.agent_choice import open_agent
+from codenav.session.agent_choice import model_options, open_agent
 from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
@@ -135,7 +134,9 @@ class Session(Closing):
         self._calls: ToolCalls | None = None
         self._closing = ExitStack()
         with ExitStack() as opening, asking_with(self._allowed.values()):
-            store = self._open_store(config, opening)
+            self._selection = (self.selection or config.selection).checked()
+            store, secrets = _opened_store(self.store, config, self._tell, opening)
+            self._secrets = {**secrets, **self._selection.secrets()}
             self._agent = self._make_agent(opening)
             python = self._prepare_sandbox(config)
             self.indexes = open_indexes(
@@ -149,15 +150,6 @@ class Session(Closing):
                 self._description += f"\n\n{limit_text(recommended)}"
             self._connect_tools(python, opening)
             self._closing = opening.pop_all()
-
-    def _open_store(self, config: Config, opening: ExitStack) -> Store:
-        """Open the store, and remember the secrets of all services."""
-        store = self.store if isinstance(self.store, StoreOptions) else config.store_options(store=self.store)
-        self._selection = (self.selection or config.selection).checked()
-        self._secrets = {**_own_secrets(store.checked()), **self._selection.secrets()}
-        opened = open_store(store, notice=self._tell)
-        opening.callback(opened.close)
-        return opened
 
     def _prepare_sandbox(self, config: Config) -> Interpreter:
         """Choose the backend, and return the interpreter of the code. Nothing starts yet."""
@@ -182,14 +174,14 @@ class Session(Closing):
         """Join the indexes with what orders their hits."""
         for index in self.indexes if self._allowed.strict else ():
             index.strict = True
-        base_url = self._model_options().base_url
+        base_url = model_options(self.model).base_url
         return opening.enter_context(Searches(self.indexes, self._selection, base_url=base_url, tell=self._noticed))
 
     def _connect_tools(self, python: Interpreter, opening: ExitStack) -> None:
         """Let the code import the sources and call their tools."""
         sources = [index.source for index in self.indexes]
         factory = self._factory.changed(import_paths=importing.paths_of(sources, python, self._given))
-        model = partial(open_model, base_url=self._model_options().base_url, notice=self._noticed)
+        model = partial(open_model, base_url=model_options(self.model).base_url, notice=self._noticed)
         factory, self._calls = replace(factory, folders=folders_of(sources)).with_tools(
             self._allowed, confirm=self.confirm, open_model=model
         )
@@ -256,12 +248,7 @@ class Session(Closing):
             if self.model is not None:
                 raise UsageError("both an agent and a model were given", hint="leave one out: an agent has a model")
             return self.agent
-        return open_agent(self._model_options(), opening, self._noticed)
-
-    def _model_options(self) -> ModelOptions:
-        """The options of the model with the configured values where they have none."""
-        named = self.model if isinstance(self.model, ModelOptions) else ModelOptions(self.model or "")
-        return filled(named, load_config().model)
+        return open_agent(model_options(self.model), opening, self._noticed)
 
     def _noticed(self, text: str) -> None:
         """Pass a notice of the model's client to the person, and into the record of the running episode."""
@@ -387,10 +374,19 @@ def _leaves_something(
     return tools.approve == "steps" or not contained or (calls is not None and not calls.only_reads)
 
 
-def _own_secrets(store: StoreOptions) -> dict[str, str]:
-    """Return secrets that no code ever saw but a record must not contain: a server may quote its key in an error."""
-    keys = ["OPENAI_API_KEY", *(model.key for model in load_config().models.values())]
-    return {**store.secrets(), **{name: os.environ[name] for name in keys if os.environ.get(name)}}
+def _opened_store(
+    options: str | StoreOptions | None, config: Config, tell: Notify, opening: ExitStack
+) -> tuple[Store, dict[str, str]]:
+    """Open the store. Return it with secrets that no code ever sees but a record must not contain.
+
+    A server may quote its key in an error.
+    """
+    options = options if isinstance(options, StoreOptions) else config.store_options(store=options)
+    keys = ["OPENAI_API_KEY", *(model.key for model in config.models.values())]
+    secrets = {**options.checked().secrets(), **{name: os.environ[name] for name in keys if os.environ.get(name)}}
+    store = open_store(options, notice=tell)
+    opening.callback(store.close)
+    return store, secrets
 
 
 # A misspelled argument is answered with a near one.

@@ -57,6 +57,9 @@ that end it."""
 NEWEST = 2
 """Steps that are shown once the conversation no longer fits the context."""
 
+KINDS = {Search.type: SEARCH, Done.type: ANSWER}
+"""The moves that actions were; those of code are all others."""
+
 BY_HOST = "The host searches with the words of the request."
 MADE_UP = "That block holds none of the values of the request: {}. It was not run. Use them."
 CUT_OFF = InvalidAction("The block was cut off before its end. Write a shorter one.", "truncated")
@@ -244,7 +247,7 @@ class SmallAgent:
             if isinstance(step.action, Unreadable):
                 said = _bounded(step.action.content, OUTPUT) or "(nothing)"
             else:
-                said = str(Move(SEARCH if isinstance(step.action, Search) else CODE, step.action.content))
+                said = str(Move(KINDS.get(step.action.type, CODE), step.action.content))
             messages += [Message("assistant", said), Message("user", _told(step))]
         return messages
 

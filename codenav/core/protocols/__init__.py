@@ -1,6 +1,6 @@
 """The contracts between the parts. Each part receives the others as arguments and never imports them."""
 
-from codenav.core.protocols.agent import Agent, Checker, Environment, Listener, Model, Verifier
+from codenav.core.protocols.agent import Agent, Checker, Environment, Listener, Model, Reviewer, Verifier
 from codenav.core.protocols.index import Index, ScaledIndex, Store, WritableIndex
 from codenav.core.protocols.ranking import Bringing, Encoder, Ranker
 from codenav.core.protocols.sandbox import CallHandler, CallsOfStep, Sandbox, SandboxFiles, StartSandbox, StepHandler
@@ -17,6 +17,7 @@ __all__ = [
     "Listener",
     "Model",
     "Ranker",
+    "Reviewer",
     "Sandbox",
     "SandboxFiles",
     "ScaledIndex",

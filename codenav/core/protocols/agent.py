@@ -118,6 +118,18 @@ class Agent(Protocol):
         ...
 
 
+class Reviewer(Protocol):
+    """A reader of the answer that is to end an episode."""
+
+    def review(self, answer: str, steps: Sequence[Step], *, timeout: float | None = None) -> str:
+        """Return what the agent is told where the answer does not do, else an empty text, which accepts it.
+
+        `steps` are those before the answer. An episode does not end while a reviewer finds fault, so each counts how
+        often it did.
+        """
+        ...
+
+
 Listener = Callable[[Event], None]
 """Callback for the events of a run, such as a display or a recorder."""
 
