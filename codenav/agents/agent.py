@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from codenav.agents.conversation import Conversation
 from codenav.agents.history import History
 from codenav.agents.mending import MENDED, names_left, with_imports
 from codenav.agents.parsing import parse
 from codenav.agents.prompts import compose
 from codenav.core.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
-from codenav.core.errors import ContextOverflow, ModelFailed, UsageError
+from codenav.core.errors import ModelFailed, UsageError
 from codenav.core.messages import Completion, Sampling
 from codenav.core.protocols import Environment, Model
 from codenav.core.system.bounded import Deadline
@@ -24,15 +24,12 @@ LONGER = "give the model a longer context: with Ollama, OLLAMA_CONTEXT_LENGTH=32
 WARMER = 0.8
 """Temperature of an answer that is drawn again."""
 
-CUT_ALL = object()
-"""The default of `next` on the iterator of cuts: nothing is left to be cut."""
-
 
 class CodeNavAgent:
     """The agent with a model, in one conversation at a time.
 
     `prompts` is a folder of files that replace the built-in prompt files of the same name (`codenav prompt --copy`).
-    `notice` is called once when the conversation no longer fits, with a sentence on what is left out.
+    `notice` is called once when the conversation no longer fits, with a sentence on what is handed over.
     """
 
     def __init__(
@@ -41,10 +38,11 @@ class CodeNavAgent:
         self.model = model
         self._prompts = prompts
         self._notice = notice or (lambda text: None)
-        self._acted = self._told_cut = False
-        self._history: History | None = None
+        self._acted = False
+        self._conversation: Conversation | None = None
         self._held: Sequence[str] = ()
         """Variables of earlier requests."""
+        self._environments: Mapping[str, Environment] = {}
         self._actions: Mapping[str, type[Action]] = {}
 
     def __repr__(self) -> str:
@@ -62,32 +60,40 @@ class CodeNavAgent:
             UsageError: a prompt file is missing or uses an unknown variable.
         """
         prompt = compose(description=description, environments=environments, folder=self._prompts)
-        self._actions = {environment.action.type: environment.action for environment in environments}
-        facts = next((one.facts() for one in environments if one.action.type == Code.type), {})
-        self._held = facts.get("variables", "").split(", ")
-        self._history = History(prompt, request)
-        self._acted = self._told_cut = False
+        self._environments = {environment.action.type: environment for environment in environments}
+        self._actions = {name: environment.action for name, environment in self._environments.items()}
+        self._held = [line.partition(":")[0] for line in self._variables().splitlines()]
+        self._conversation = Conversation(
+            self.model, History(prompt, request), variables=self._variables, notice=self._notice
+        )
+        self._acted = False
         return prompt
 
     def act(self, steps: Sequence[Step], *, timeout: float | None = None) -> Turn:
         """The next action after all steps so far. `timeout`: seconds for the model call, repeats included.
 
-        Where the conversation no longer fits, old observations are left out and the call is repeated; from then on they
-        are left out before the conversation is sent.
+        Where the conversation no longer fits, older steps are handed over as a ledger, and the call is repeated; from
+        then on that happens before a conversation is sent that would not fit. `Turn.handover` has the ledger.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed; the last one also where no answer so far held an action and the
                 server says that it read only a part of the prompt.
             UsageError: `brief` was not called.
         """
+        conversation = self._conversation
+        if conversation is None:
+            raise UsageError("the agent has no request yet", hint="call brief() before act()")
         deadline = Deadline(math.inf if timeout is None else timeout)
-        completion = self._complete(steps, timeout)
-        read = parse(completion.text, self._actions, truncated=completion.truncated)
-        if isinstance(read, Code) and _failed_before(read, steps):
+        read, completion = self._answer(conversation, steps, deadline)
+        if isinstance(read, InvalidAction) and completion.doubt and conversation.shorten(steps, deadline):
+            # The server may have cut the conversation without a word.
+            read, completion = self._answer(conversation, steps, deadline, before=completion.usage)
+        elif isinstance(read, Code) and _failed_before(read, steps):
             # The same again gives the same again.
-            again = self._complete(steps, None if timeout is None else deadline.left, Sampling(WARMER, len(steps)))
-            completion = replace(again, usage=completion.usage + again.usage)
-            read = parse(completion.text, self._actions, truncated=completion.truncated)
+            warm = Sampling(WARMER, len(steps))
+            read, completion = self._answer(conversation, steps, deadline, warm, before=completion.usage)
+        handover, spent = conversation.taken()
+        completion = replace(completion, usage=spent + completion.usage)
         invalid = read if isinstance(read, InvalidAction) else None
         if invalid and completion.doubt and not self._acted:
             error = ModelFailed(f"{completion.doubt}, and its answer is no action", hint=LONGER)
@@ -102,39 +108,28 @@ class CodeNavAgent:
             usage=completion.usage,
             response=completion.text,
             reasoning=completion.reasoning,
+            handover=handover,
         )
 
-    def _complete(self, steps: Sequence[Step], timeout: float | None, sampling: Sampling | None = None) -> Completion:
-        history = self._history
-        if history is None:
-            raise UsageError("the agent has no request yet", hint="call brief() before act()")
-        deadline = None if timeout is None else time.monotonic() + timeout
-        history.fit(steps)
-        spent, left = Usage(), timeout
-        cuts = history.cuts(steps)
-        while True:
-            try:
-                chosen = {"sampling": sampling} if sampling else {}
-                completion = self.model.complete(history.messages(steps), timeout=left, **chosen)
-                break
-            except ContextOverflow as error:
-                history.learn(steps, limit=error.limit, prompt_tokens=error.prompt_tokens)
-                spent += error.partial.usage if error.partial else Usage()
-                left = None if deadline is None else deadline - time.monotonic()
-                if (left is not None and left <= 0) or next(cuts, CUT_ALL) is CUT_ALL:
-                    error.partial = replace(error.partial, usage=spent) if error.partial else None
-                    raise
-        self._tell_cut(history.left_out)
-        return replace(completion, usage=spent + completion.usage)
+    def _answer(
+        self,
+        conversation: Conversation,
+        steps: Sequence[Step],
+        deadline: Deadline,
+        sampling: Sampling | None = None,
+        *,
+        before: Usage | None = None,
+    ) -> tuple[Action | InvalidAction, Completion]:
+        """The next answer and the action in it; its cost is added to that of an answer `before`."""
+        completion = conversation.complete(steps, deadline, sampling)
+        written = conversation.history.written(completion.text)
+        read = parse(written, self._actions, truncated=completion.truncated)
+        return read, replace(completion, usage=(before or Usage()) + completion.usage)
 
-    def _tell_cut(self, left_out: int) -> None:
-        if left_out and not self._told_cut:
-            self._told_cut = True
-            results = "the result of 1 step" if left_out == 1 else f"the results of {left_out} steps"
-            self._notice(
-                f"the conversation is too long for {self.name}: it is no longer shown {results}, "
-                "nor further old ones where room is needed"
-            )
+    def _variables(self) -> str:
+        """The variables of the sandbox, a line each."""
+        place = self._environments.get(Code.type)
+        return place.facts().get("variables", "") if place else ""
 
 
 def _failed_before(code: Code, steps: Sequence[Step]) -> bool:

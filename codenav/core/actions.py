@@ -87,6 +87,13 @@ class Observation:
     """The answer to an action. `text` is shown to the model, and already bounded."""
 
     text: str
+    note: str = field(default="", kw_only=True)
+    """A remark of codenav's own, shown below the text."""
+
+    @property
+    def shown(self) -> str:
+        """The text with the remark."""
+        return f"{self.text}\n\n{self.note}" if self.note else self.text
 
     def to_data(self) -> Any:
         """The stored form, without `text`: JSON types only."""
@@ -303,6 +310,8 @@ class Turn:
     response: str = ""
     """The whole text of the model."""
     reasoning: str = ""
+    handover: str = ""
+    """What the model is shown of older steps from now on, if they no longer fit."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +327,8 @@ class Step(Stored):
     usage: Usage = Usage()
     response: str = ""
     reasoning: str = ""
+    handover: str = ""
+    """As in `Turn`."""
 
     def to_dict(self) -> dict[str, Any]:
         """The stored form."""
@@ -326,11 +337,12 @@ class Step(Stored):
             "thought": self.action.thought,
             "action": self.action.to_dict(),
             "observation": self.observation.to_data(),
-            "shown": self.observation.text,
+            "shown": self.observation.shown,
             "seconds": round(self.seconds, 3),
             "usage": self.usage.to_dict(),
             "response": self.response,
             "reasoning": self.reasoning,
+            **({"handover": self.handover} if self.handover else {}),
         }
 
     @classmethod
@@ -360,6 +372,7 @@ class Step(Stored):
             usage=Usage.from_dict(data["usage"]),
             response=data["response"],
             reasoning=data["reasoning"],
+            handover=data.get("handover", ""),
         )
 
 

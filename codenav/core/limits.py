@@ -34,6 +34,10 @@ class Limits(Stored):
     invalid_actions: int = 5
     """Successive answers without a valid action, after which the episode has failed. 0 means no limit."""
 
+    repeats: int = 4
+    """Times of one and the same step with nothing new, after which the episode has failed; at most 3 in the small
+    profile. 0 means no limit."""
+
     def __post_init__(self) -> None:
         for item in fields(self):
             if getattr(self, item.name) < 0:

@@ -18,6 +18,7 @@ from codenav.core.system.bounded import Deadline
 from codenav.core.system.syntax import parsed
 from codenav.environments.drafts import choose
 from codenav.environments.formatting import executed
+from codenav.environments.shapes import shapes_of
 
 OBJECT = re.compile(r"<[^<>\n]+ at 0x[0-9a-f]+>\Z")
 """An object as it is printed without a `repr` of its own."""
@@ -89,7 +90,7 @@ class CodeEnvironment:
             if self._tools
             else "",
             "files": "\n".join(self._files()) if self._tells_files else "",
-            "variables": ", ".join(self._variables()),
+            "variables": "\n".join(self._variables()),
             "once": "yes" if self._once else "",
         }
 
@@ -105,8 +106,12 @@ class CodeEnvironment:
                 yield entry.name + (f": {shown.strip()[:FIRST_LINE]}" if shown.isprintable() and shown.strip() else "")
 
     def _variables(self) -> Iterator[str]:
+        """The variables, each in a line with type and shape: `x: DataFrame 120×4`."""
         with suppress(SandboxUnavailable):
-            yield from self.sandbox.variables()
+            held = self.sandbox.variables()
+            shapes = shapes_of(self.sandbox, list(held))
+            for name, variable in held.items():
+                yield f"{name}: {variable.type} {shapes.get(name, '')}".rstrip()
 
     def respond(self, action: Action, *, timeout: float | None = None) -> CodeObservation:
         """Run one step. The checkers read it at the same time; a slow one is waited for up to its own bound.

@@ -38,6 +38,7 @@ from codenav.episodes.record import EpisodeResult, joined
 from codenav.session.budget import Budget
 from codenav.session.conclusion import Conclusion
 from codenav.session.episode_facts import EpisodeFacts, checked_request, names_of
+from codenav.session.repeats import Repeats
 from codenav.session.responding import Responder
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Episode:
         self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
-        self._budget = Budget(self.limits)
+        self._budget, self._repeats = Budget(self.limits), Repeats(self.limits.repeats)
         prompt = agent.brief(request, description=description, environments=environments)
         facts = facts or EpisodeFacts()
         self._folder = facts.folder
@@ -270,7 +271,7 @@ class Episode:
             ended = self._end(self._answered(step))
             yield from self._flush()
             yield ended
-        elif reason := self._budget.wasted(self.steps):
+        elif reason := self._budget.wasted(self.steps) or self._repeats.reason:
             hint = "try another model; codenav episodes show last tells what it wrote"
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
@@ -299,7 +300,7 @@ class Episode:
         with self._scope.entered():
             observation = self._responder.respond(turn, self.steps, timeout=self._budget.left)
         chosen = observation.chosen if isinstance(observation, CodeObservation) else ""
-        return Step(
+        step = Step(
             number=len(self.steps) + 1,
             action=replace(turn.action, content=chosen) if chosen else turn.action,
             observation=observation,
@@ -307,7 +308,9 @@ class Episode:
             usage=turn.usage,
             response=turn.response,
             reasoning=turn.reasoning,
+            handover=turn.handover,
         )
+        return self._repeats.noted(step)
 
     def _answered(self, step: Step) -> RunEnded:
         done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from codenav.core.actions import CodeObservation, Step
-from codenav.core.errors import CodeNavError, SandboxUnavailable, UsageError
+from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.events import Status
 from codenav.core.execution import Execution, Outcome, Ran, ToolCall, Variable
 from codenav.core.protocols import CallHandler, Sandbox
 from codenav.core.system.terminal_text import shortened
+from codenav.environments.shapes import shapes_of
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.session.host_calls import recorded
@@ -21,18 +22,9 @@ from codenav.session.workspace import Workspace
 
 SHOWN = 60
 """Characters of a value that is another one now."""
-SHAPES_SECONDS = 10.0
-"""Time to ask for the shapes of variables."""
 TOLD = 2000
 """Characters of the code of earlier steps that the model is shown, the newest of it."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-_SHAPES = """print(*(
-    '%s\\t%s' % (name, '×'.join(map(str, shape)) if isinstance(shape, tuple) else len(value))
-    for name, value, shape in [(one, globals()[one], getattr(globals()[one], 'shape', None)) for one in {names!r}]
-    if not isinstance(value, type)
-    and (isinstance(shape, tuple) or isinstance(value, (list, tuple, dict, set, frozenset)))
-), sep='\\n')"""
-"""An expression, so that no name of the user's is bound."""
 
 
 @dataclass(frozen=True)
@@ -147,16 +139,6 @@ class Past:
         parts = ["Earlier, and now gone on with:", *asked]
         parts += ["Code that ran, and need not run again:", code] if code else []
         return "\n".join([*parts, *(["State of the variables:", *self.lines] if self.lines else [])])
-
-
-def shapes_of(sandbox: Sandbox, names: Sequence[str]) -> dict[str, str]:
-    """Return the shape or length of variables that have one, by name: `120×4`, `12`."""
-    if not names:
-        return {}
-    with suppress(CodeNavError):
-        shown = sandbox.run(_SHAPES.format(names=tuple(names)), timeout=SHAPES_SECONDS).stdout
-        return dict(line.split("\t", 1) for line in shown.splitlines() if "\t" in line)
-    return {}
 
 
 class _Answers:

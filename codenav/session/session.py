@@ -54,6 +54,9 @@ from codenav.tools.reading import asking_with
 PACKAGES_TOLD = 40
 """Most installed distributions named in the prompt. Those of the sources come first."""
 
+SMALL_REPEATS = 3
+"""Times of the same step with nothing new that end the work of a small model, which seldom gets out by itself."""
+
 UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
 
 NO_TOOLS = "no source here has tools: the secrets for them are not used"
@@ -299,13 +302,16 @@ class Session(Closing):
         )
         made = _guarded(self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets)
         recorder = self._records.recorder(id, secrets=secrets)
+        limits = self.limits or load_config().limits
+        if isinstance(self._agent, SmallAgent):
+            limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
         try:
             episode = Episode(
                 request,
                 agent=self._agent,
                 environments=made,
                 description=str(masker(self._factory.secrets)(description)),
-                limits=self.limits or load_config().limits,
+                limits=limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
                 earlier=earlier,

@@ -43,4 +43,4 @@ def test_code_that_failed_is_drawn_anew_in_what_is_left_of_the_time() -> None:
     agent.brief("Divide.", description="", environments=[CodeEnvironment(Idle())])  # type: ignore[arg-type]
     assert agent.act([failed], timeout=10.0).action.content == "1 / 1"
     first, second = model.given
-    assert first == 10.0 and second is not None and second < 9.9
+    assert 9.9 < first <= 10.0 and second is not None and second < 9.9

@@ -191,7 +191,7 @@ class SmallAgent:
         """The step of code with other drafts of it, all with the import lines that they lack."""
         offers = _offers(steps)
         bound = names_left(steps)
-        bound.update(self._facts.get("variables", "").split(", "))
+        bound.update(self._held())
         drawn, usage = [move.text], Usage()
         if not self._facts.get("once") and not leaves_something(move.text):
             # Without further ones the first is still there.
@@ -205,6 +205,10 @@ class SmallAgent:
         mended = [with_imports(code, offers, bound) for code in drawn]
         thought = MENDED.format("; ".join(mended[0][1])) if mended[0][1] else ""
         return Code(mended[0][0], thought, drafts=tuple(code for code, _ in mended[1:])), usage
+
+    def _held(self) -> list[str]:
+        """The names of the variables from before."""
+        return [line.partition(":")[0] for line in self._facts.get("variables", "").splitlines()]
 
     def _answered(self, move: Move, steps: Sequence[Step]) -> Done:
         outputs = _outputs(steps)
@@ -236,7 +240,7 @@ class SmallAgent:
 
     def _messages(self, steps: Sequence[Step]) -> list[Message]:
         """The conversation. Code that failed is not shown, since a small model repeats what it sees: its error is."""
-        files, variables = self._facts.get("files", ""), _bounded(self._facts.get("variables", ""), VARIABLES)
+        files, variables = self._facts.get("files", ""), _bounded(", ".join(self._held()), VARIABLES)
         request = asked(self._request, steps[0].observation.text, files=files, variables=variables)
         messages = [Message("system", RULES), *example_for(self._request).messages(), Message("user", request)]
         for step in steps[1:][-self._newest :]:
