@@ -68,8 +68,8 @@ class Conversation:
         if not self._told:
             self._told = True
             self._notice(
-                f"the conversation is too long for {self._model.name}: it is shown a list of what the older steps have "
-                "come to, in place of them"
+                f"the conversation is too long for {self._model.name}: "
+                "of older steps it is shown a list of what they have come to"
             )
         return True
 

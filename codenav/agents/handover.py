@@ -76,7 +76,7 @@ def _signatures(steps: Sequence[Step]) -> Mapping[str, str]:
     seen = (step.observation for step in steps)
     hits = [hit for one in seen if isinstance(one, SearchObservation) for result in one.results for hit in result]
     blocks = [hit.block for hit in hits if hit.block.signature and hit.block.import_line]
-    return {block.id: f"{block.import_line}  # {block.signature}" for block in blocks}
+    return {block.id: f"{block.import_line} # {block.signature}" for block in blocks}
 
 
 def _files(step: Step) -> Sequence[str]:

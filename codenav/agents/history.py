@@ -113,9 +113,9 @@ class History:
         return f"{self._request}\n\n{self._handover()}" if self.handed else self._request
 
     def _handover(self) -> str:
-        findings = [f"Your findings:\n{self._clean(one)}" for one in self._findings]
-        parts = [f"Steps 1 to {self.handed} are not shown any more. What they have come to:"]
-        return "\n\n".join([*parts, self._delimited(self._ledger), *findings])
+        begin = f"Steps 1 to {self.handed} are not shown any more. What they have come to:"
+        findings = ["What you found out:", *map(self._clean, self._findings)] if self._findings else []
+        return "\n\n".join([begin, self._delimited(self._ledger), *findings])
 
     def _size(self, steps: Sequence[Step]) -> int:
         """The estimated tokens of the conversation."""

@@ -14,7 +14,6 @@ from codenav.core.errors import ContextOverflow, ModelFailed, ModelRefused, Usag
 from codenav.core.messages import Completion, Message, Sampling
 from codenav.core.usage import Usage, estimate_tokens
 
-
 DOUBT = "the server says that it read 10 tokens of a prompt of about 2,000"
 
 
@@ -156,7 +155,7 @@ def test_older_steps_are_handed_over_and_the_newest_two_bounded_last() -> None:
     history.hand_over(all_steps, "the ledger", "the finding")
     request, *shown = history.messages(all_steps)[1:]
     assert "Steps 1 to 4 are not shown any more." in request.content
-    assert "<R>\nthe ledger\n</R>" in request.content and request.content.endswith("Your findings:\nthe finding")
+    assert "<R>\nthe ledger\n</R>" in request.content and request.content.endswith("What you found out:\n\nthe finding")
     assert [len(message.content) for message in shown[1::2]] == [8009, 8009]
     assert not history.can_hand_over(all_steps)
     for least, most in ((4000, 4100), (1000, 1100)):
@@ -192,7 +191,7 @@ def test_an_overflow_is_survived_and_the_next_call_starts_where_it_ended(tmp_pat
     assert len(model.sent) == 2
     assert "x" * 8000 in model.sent[-1][-1].content
     assert "Steps 1 to 8 are not shown any more" in model.sent[-1][1].content
-    assert "Your findings:\nfinding 1" in model.sent[-1][1].content
+    assert "What you found out:\n\nfinding 1" in model.sent[-1][1].content
     assert turn.handover in model.sent[-1][1].content and turn.usage.output_tokens == 3
     calls = len(model.sent)
     agent.act([*played, Step(11, Code("y"), Observation("z"))])
@@ -235,7 +234,7 @@ def test_a_hand_over_is_told_once(tmp_path: Path) -> None:
     for count in range(1, 21):
         agent.act(played[:count])
     assert told == [
-        "the conversation is too long for plays: it is shown a list of what the older steps have come to, in place of them"
+        "the conversation is too long for plays: of older steps it is shown a list of what they have come to"
     ]
 
 

@@ -157,6 +157,15 @@ def test_the_same_block_again_is_drawn_anew_and_then_the_search_goes_on(
     assert [step["action"]["type"] for step in steps] == ["search", "code", "search", "code", "done"]
 
 
+def test_a_model_that_meets_the_same_error_three_times_is_stuck(
+    run: Run, chat_server: ChatServer, library: Path
+) -> None:
+    chat_server.script = [block(f"area = {number}\nmissing.area()") for number in range(6)]
+    ran = run("What is the area of a field of 20 by 30 metres?", "--on", library, *SMALL)
+    assert ran.code == 1 and "the model is stuck: the same error 3 times with nothing new" in ran.err, ran.err
+    assert "This is the second time: the same error" in said(chat_server)[-1][-1]["content"]
+
+
 def test_an_object_without_content_is_no_answer(run: Run, chat_server: ChatServer, library: Path) -> None:
     chat_server.script = [block("f = Field(20, 30)\nprint(f)"), "ANSWER: it", AREA, "ANSWER: 600"]
     ran = run("How large is a field of 20 by 30?", "--on", library, *SMALL)

@@ -24,6 +24,7 @@ from codenav.core.actions import (
     CodeObservation,
     Done,
     InvalidAction,
+    Observation,
     Offer,
     Search,
     SearchObservation,
@@ -257,8 +258,11 @@ class SmallAgent:
 
 
 def _told(step: Step) -> str:
-    """The result of a step, as a small model reads it."""
-    seen = step.observation
+    """The result of a step with codenav's remark on it, as a small model reads it."""
+    return "\n".join(filter(None, [_result(step.observation), step.observation.note]))
+
+
+def _result(seen: Observation) -> str:
     if isinstance(seen, SearchObservation):
         return f"Offered:\n{seen.text}"
     if not isinstance(seen, CodeObservation):
