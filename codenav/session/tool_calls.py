@@ -15,7 +15,7 @@ from codenav.core.errors import MissingExtra
 from codenav.core.execution import ToolCall
 from codenav.core.options import ToolOptions
 from codenav.core.protocols import CallHandler, Model, StepHandler
-from codenav.core.secrets.masking import masker
+from codenav.core.secrets.masking import data_masker, masker
 from codenav.tools.model import Effect
 from codenav.tools.reading import EXTRA
 from codenav.tools.state_files import read_spec_of, read_summary
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 TOOLS = "tools/"
 """Beginning of the names of calls to tools: `tools/SPEC/NAME`."""
+HELD_BACK = (
+    "an argument holds the value of a variable that was given with --env, which no tool gets; "
+    "what a tool is to know is given with --secret"
+)
 SETTLE_SECONDS = 2.0
 """Time for a call to end after its step, so that the step can list it. Ending one takes milliseconds."""
 _NAME = re.compile(r"tools/(\w+)/(\w+)")
@@ -62,13 +66,15 @@ class ToolCalls:
         *,
         cancel_question: Callable[[], None] = lambda: None,
         mask: Callable[[Any], Any] = lambda data: data,
+        hide: Callable[[Any], Any] = lambda data: data,
     ) -> None:
         """Open the broker.
 
         `folders` are the states of the tool sources (`Source.tools`). `cancel_question` ends a question to a person.
-        `mask` masks secrets in the data of a call.
+        `mask` masks secrets in the data of a call; `hide` does so with those that the code can read, in arguments.
         """
-        self._folders, self._handler, self._cancel_question, self._mask = folders, handler, cancel_question, mask
+        self._folders, self._handler, self._cancel_question = folders, handler, cancel_question
+        self._mask, self._hide = mask, hide
         self._request = ""
         self._hear: Hear = _nobody
         self._here = threading.local()
@@ -121,6 +127,7 @@ class ToolCalls:
             handler,
             cancel_question=getattr(confirm, "cancel", lambda: None),
             mask=masker({**(secrets or {}), **own}),
+            hide=data_masker(secrets or {}),
         )
         made.secrets = own
         if opened is not None:
@@ -134,6 +141,9 @@ class ToolCalls:
             return self._handler(name, arguments)
         if self._fault is not None:
             return {"refused": "the record of this run cannot be written, so no more calls are made"}
+        if self._hide(arguments) != arguments:
+            # What a tool answered, or a document says, may have asked for it.
+            return {"refused": HELD_BACK}
         self._here.hear = self._hear
         with self._changed:
             self._in_flight += 1
