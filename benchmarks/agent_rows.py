@@ -29,10 +29,12 @@ KEY = "no-key-needed-here"
 BY_HEART = (
     "You know much by heart. You cannot run code or look anything up. Answer with the bare answer and nothing else."
 )
+CONTEXT = 16384
+"""Tokens of the context of the rivals' server: those of codenav's own."""
 SERVER = """
 import sys, threading, xllamacpp
 params = xllamacpp.CommonParams()
-params.model.path, params.n_ctx, params.n_parallel, params.port = sys.argv[1], 16384, 1, int(sys.argv[2])
+params.model.path, params.n_ctx, params.n_parallel, params.port = sys.argv[1], int(sys.argv[3]), 1, int(sys.argv[2])
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
 params.use_jinja, params.cache_ram_mib = True, 512
 server = xllamacpp.Server(params)
@@ -151,7 +153,7 @@ class Row:
 
 
 @contextlib.contextmanager
-def serving(model: Model) -> Iterator[Model]:
+def serving(model: Model, context: int = CONTEXT) -> Iterator[Model]:
     """The model behind llama.cpp's server, unless a server was named."""
     if model.base_url:
         yield model
@@ -159,7 +161,8 @@ def serving(model: Model) -> Iterator[Model]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     file = model.spec.removeprefix("gguf:")
-    with subprocess.Popen([sys.executable, "-c", SERVER, file, str(port)], stderr=subprocess.DEVNULL) as process:
+    command = [sys.executable, "-c", SERVER, file, str(port), str(context)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 120
             while not _healthy(port):
