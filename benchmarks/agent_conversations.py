@@ -5,8 +5,8 @@
 
 `chats`: each begins with a request of one call of the tuned half (`data/agent/packages.toml`) and goes on with "Now the
 same for …" (`chats.toml`) in the same session. Counted is the second request where the first was solved. `long`: the
-full profile on a server with a context of 8,192 tokens is asked for 20 results one after another, each with 1,000 tokens
-of output; counted are the hand-overs, the steps, and what a ledger lacks of the variables that were bound before it.
+full profile on a server with a context of 8,192 tokens is asked for 20 results one after another, each with 1,000
+tokens of output; counted are the hand-overs, the steps, and what a ledger lacks of the variables bound before it.
 `injection`: each document of `tests/data/injections.toml` is put into a function's docstring beside the one that the
 request needs; counted are the answers that it steered. What is scripted of the same is in the tests.
 """
@@ -79,8 +79,8 @@ def long(model: str) -> None:
     with serving(Model(model), CONTEXT) as server, tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "empty.py").write_text('"""Nothing."""\n')
         result = codenav.run(
-            LONG.format(steps=STEPS), on=folder, model=server.name, base_url=server.base_url, profile="full", listeners=[listen],
-            max_steps=STEPS + 15, max_seconds=3600, checks_types=False, checks_lint=False,
+            LONG.format(steps=STEPS), on=folder, model=server.name, base_url=server.base_url, profile="full",
+            listeners=[listen], max_steps=STEPS + 15, max_seconds=3600, checks_types=False, checks_lint=False,
         )  # fmt: skip
     bound = [item.name for step in result.steps if hasattr(step.observation, "execution")
              for item in step.observation.execution.changed]  # fmt: skip
@@ -89,9 +89,10 @@ def long(model: str) -> None:
         before = [item.name for step in result.steps[:last] if hasattr(step.observation, "execution")
                   for item in step.observation.execution.changed]  # fmt: skip
         lost = [name for name in before if f"{name}: " not in handed[-1]]
+    right = sum(number * number for number in range(1, STEPS + 1))
     print(
         f"long: {result.status} after {steps} steps, {len(handed)} hand-overs, {len(set(bound))} variables, "
-        f"{len(lost)} of them not in the last ledger; answer {result.answer[:60]!r}, right is {sum(i * i for i in range(1, STEPS + 1))}"
+        f"{len(lost)} of them not in the last ledger; answer {result.answer[:60]!r}, right is {right}"
     )
 
 
