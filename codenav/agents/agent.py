@@ -85,8 +85,7 @@ class CodeNavAgent:
             raise UsageError("the agent has no request yet", hint="call brief() before act()")
         deadline = Deadline(math.inf if timeout is None else timeout)
         read, completion = self._answer(conversation, steps, deadline)
-        if isinstance(read, InvalidAction) and completion.doubt and conversation.shorten(steps, deadline):
-            # The server may have cut the conversation without a word.
+        if isinstance(read, InvalidAction) and completion.doubt and conversation.was_cut(steps, deadline):
             read, completion = self._answer(conversation, steps, deadline, before=completion.usage)
         elif isinstance(read, Code) and _failed_before(read, steps):
             # The same again gives the same again.

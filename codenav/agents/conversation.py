@@ -15,6 +15,8 @@ from codenav.core.protocols import Model
 from codenav.core.system.bounded import Deadline
 from codenav.core.usage import Usage
 
+LEDGER, MOST_LEDGER = 0.125, 4000
+"""Share of the context that a ledger may take, and its most tokens."""
 FINDINGS_SECONDS = 60.0
 """Longest wait for the findings of a model: the work goes on without them."""
 
@@ -63,7 +65,8 @@ class Conversation:
         if not history.can_hand_over(steps):
             return history.shorten(steps)
         findings = self._findings(steps[:-1], deadline)
-        text = ledger(steps[:-WHOLE], self._variables(), tokens=history.ledger_tokens)
+        room = int(min(LEDGER * history.room, MOST_LEDGER))
+        text = ledger(steps[:-WHOLE], self._variables(), tokens=room)
         self._handover = history.hand_over(steps, text, findings)
         if not self._told:
             self._told = True
@@ -72,6 +75,11 @@ class Conversation:
                 "of older steps it is shown a list of what they have come to"
             )
         return True
+
+    def was_cut(self, steps: Sequence[Step], deadline: Deadline) -> bool:
+        """Shorten a conversation that the server has probably cut without a word; as `shorten`."""
+        self.history.learn(steps, limit=None, prompt_tokens=None)
+        return self.shorten(steps, deadline)
 
     def taken(self) -> tuple[str, Usage]:
         """The newest hand-over and the cost of what was no answer, since this was called last."""
