@@ -34,7 +34,7 @@ def confirm(question: Question) -> Approval:
 
 
 class Confirm:
-    """`confirm` for a run, whose calls to tools are asked for from another thread. `cancel` answers with no."""
+    """`confirm` and `ask` for a run, whose calls to tools are asked about from another thread. `cancel` answers no."""
 
     def __init__(self, pause: Callable[[], AbstractContextManager[None]]) -> None:
         """`pause` takes the status line off the terminal."""
@@ -51,15 +51,31 @@ class Confirm:
             self._forget()
             answer = None
             while answer is None:
-                click.echo(_asked(question), nl=False, err=True)
-                # `input` in a thread could not be ended, and would keep the process from ending.
-                ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
-                said = b"" if self._cancelled in ready else os.read(sys.stdin.fileno(), 1000)
+                said = self._line(_asked(question))
                 if not said:
-                    click.echo(err=True)
                     return Approval(False)
-                answer = _read(question, said.decode("utf-8", "replace"))
+                answer = _read(question, said)
             return answer
+
+    def ask(self, question: str) -> str | None:
+        """Ask for a line of text. See the function."""
+        with self._pause():
+            if threading.current_thread() is threading.main_thread():
+                return ask(question)
+            with paused():
+                self._forget()
+                said = self._line(f"{neutral(question)}: ")
+                return said.strip() if said else None
+
+    def _line(self, text: str) -> str:
+        """Return what is written after a text, with its line end; empty at the end of the input, or if cancelled."""
+        click.echo(text, nl=False, err=True)
+        # `input` in a thread could not be ended, and would keep the process from ending.
+        ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
+        said = b"" if self._cancelled in ready else os.read(sys.stdin.fileno(), 1000)
+        if not said:
+            click.echo(err=True)
+        return said.decode("utf-8", "replace")
 
     def _forget(self) -> None:
         """Forget what was cancelled before."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from codenav.session.episode import Episode
     from codenav.session.session import Session
 
-T = TypeVar("T")
 FAILED_LINES = 10
 """Most lines that a run which failed prints, its head, steps and ending together."""
 HEAD_LINES = 2
@@ -46,6 +45,7 @@ run_options = joined(
     click.option(
         "--description", metavar="TEXT|FILE", help="Purpose of the code base. [default: made from its metadata]"
     ),
+    click.option("--answer", metavar="TEXT", multiple=True, help="Answer to the next question. Repeatable."),
     setting_option("model"),
     setting_option("work_dir"),
     click.option(
@@ -149,15 +149,15 @@ def open_run(options: dict[str, Any], live: LiveLine, after: str = "", *, undoab
     from codenav.core.config import SETTINGS
     from codenav.session.api import open_session
 
-    terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    plain = {name: value for name, value in options.items() if name in SETTINGS or name == "description"}
+    person = asking.Confirm(live.pause) if sys.stdin.isatty() and sys.stderr.isatty() else None
+    plain = {name: value for name, value in options.items() if name in SETTINGS or name in ("description", "answer")}
     with display.indexing(", ".join(options["sources"])) as progress:
         return open_session(
             on=options["sources"],
             after=after,
             undoable=undoable,
-            ask=_between(live, asking.ask) if terminal else None,
-            confirm=asking.Confirm(live.pause) if terminal else None,
+            ask=person.ask if person else None,
+            confirm=person,
             progress=progress,
             notice=(lambda text: None) if options["quiet"] else _between(live, display.notice),
             heard=live.heard,
@@ -165,12 +165,12 @@ def open_run(options: dict[str, Any], live: LiveLine, after: str = "", *, undoab
         )
 
 
-def _between(live: LiveLine, say_or_ask: Callable[[str], T]) -> Callable[[str], T]:
+def _between(live: LiveLine, say: Callable[[str], None]) -> Callable[[str], None]:
     """Wrap a function so that the live line is erased while it runs."""
 
-    def call(text: str) -> T:
+    def call(text: str) -> None:
         with live.pause():
-            return say_or_ask(text)
+            say(text)
 
     return call
 

@@ -11,7 +11,7 @@ from codenav.core.system.stored import Stored
 
 @dataclass(frozen=True)
 class Limits(Stored):
-    """The limits of an episode. Reaching one ends it with status `limit` and exit code 3.
+    """The limits of an episode. Reaching one ends it with status `limit` and exit code 3, but for that on questions.
 
     Without limits of its own, a session takes the configured ones, else these. The steps are the default of the
     released CodeNav (codenav_run.py, --max_steps).
@@ -30,6 +30,10 @@ class Limits(Stored):
     tokens: int = setting(
         0, "Most tokens of an episode, of all model calls; 0 is no limit.",
         key="max_tokens", metavar="N", least=0, zero="no limit",
+    )  # fmt: skip
+    questions: int = setting(
+        3, "Most questions that a person is asked in an episode, approvals not counted; 0 asks nothing.",
+        key="max_questions", metavar="N", least=0,
     )  # fmt: skip
     invalid_actions: int = 5
     """Successive answers without a valid action, after which the episode has failed. 0 means no limit."""

@@ -190,7 +190,7 @@ class CodeEnvironment:
                 read.set()
 
         scope = current_scope()
-        calling = self._calls.collected() if self._calls else nullcontext(())
+        calling = self._calls.collected(code) if self._calls else nullcontext(())
         with calling as calls, scope.waking(self.sandbox.interrupt):
             # A run that is interrupted does not wait for its checkers.
             threading.Thread(target=reading, name="codenav-checks", daemon=True).start()

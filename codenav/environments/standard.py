@@ -87,11 +87,12 @@ def standard_environments(parts: EpisodeParts) -> list[Environment]:
 
 
 def small_environments(parts: EpisodeParts) -> list[Environment]:
-    """Offers, code and done: what the small profile takes. Its summaries are made from the steps."""
+    """Offers, code, done, and ask for the host alone: the small profile. Its summaries are made from the steps."""
     assert parts.offering is not None
     return [
         OfferEnvironment(parts.index, parts.offering, ranking=parts.ranking),
         _code(parts, small=True),
+        AskEnvironment(parts.ask),
         DoneEnvironment(),
     ]
 

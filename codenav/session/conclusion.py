@@ -11,6 +11,7 @@ from codenav.core.protocols import Verifier
 from codenav.core.system.bounded import OutOfTime, within
 from codenav.episodes.supported import unsupported
 from codenav.episodes.verify import last_summary, script_from_steps
+from codenav.session.questions import answered
 
 ANSWER_SECONDS = 10.0
 """Time to look for the numbers and names of an answer in what its summary gave."""
@@ -48,16 +49,17 @@ class Conclusion:
         if verdict is None and self.verify is not None:
             verdict = self.verify(code, timeout=timeout)
         assert verdict is not None
-        return self._compared(Summary.of(code, verdict), answer, verdict)
+        request = "\n".join([self.request, *answered(steps).values()])
+        return self._compared(Summary.of(code, verdict), answer, verdict, request)
 
-    def _compared(self, summary: Summary, answer: str, verdict: Verdict) -> Summary:
+    def _compared(self, summary: Summary, answer: str, verdict: Verdict, request: str) -> Summary:
         replayed = verdict.replayed
         if not answer or not verdict.verified or replayed is None:
             return summary
         try:
             lacking = within(
                 ANSWER_SECONDS,
-                lambda: unsupported(answer, replayed, script=summary.code, request=self.request, known=self.known),
+                lambda: unsupported(answer, replayed, script=summary.code, request=request, known=self.known),
             )
         except OutOfTime:
             return replace(summary, reason=f"the answer was not compared: it took over {ANSWER_SECONDS:g} seconds")

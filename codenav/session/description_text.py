@@ -9,6 +9,7 @@ from pathlib import Path
 from codenav.core.errors import NotFound, SandboxUnavailable, UsageError
 from codenav.core.protocols import Sandbox
 from codenav.session.episode import Episode
+from codenav.session.questions import with_answers
 
 HINT = "--description takes text or the path of a file"
 DOCUMENTS = (".md", ".rst", ".txt")
@@ -39,7 +40,7 @@ def following_text(description: str, episodes: Sequence[Episode], sandbox: Sandb
     """Return the description, followed in later requests by what is left of the earlier ones."""
     if not episodes:
         return description
-    requests = "\n".join(f"- {episode.request} → {episode.result.answer}" for episode in episodes)
+    requests = "\n".join(f"- {with_answers(episode.result)} → {episode.result.answer}" for episode in episodes)
     try:
         held = ", ".join(f"{item.name}: {item.type}" for item in sandbox.variables().values()) or "none"
     except SandboxUnavailable:

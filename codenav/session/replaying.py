@@ -140,7 +140,8 @@ def _like(info: os.stat_result, copy: Path) -> None:
 class Replay:
     """A replay of scripts as the session would have run them from its beginning. Satisfies `protocols.Verifier`.
 
-    `ran` grows with the session. `calls` are those to tools; a session without tools has none.
+    `ran` grows with the session, and `requests` with the answers to questions. `calls` are those to tools; a session
+    without tools has none.
     """
 
     def __init__(
@@ -149,12 +150,12 @@ class Replay:
         factory: SandboxFactory,
         beginning: Beginning,
         ran: Sequence[Ran],
-        request: str,
+        requests: Sequence[str],
         *,
         calls: EpisodeCalls | None = None,
     ) -> None:
         self._sandbox, self._factory, self._beginning = sandbox, factory, beginning
-        self._ran, self._request, self._calls = ran, request, calls
+        self._ran, self._requests, self._calls = ran, requests, calls
 
     def __call__(self, script: str, *, timeout: float | None = None) -> Verdict:
         """Replay a script and return the verdict. See `protocols.Verifier`."""
@@ -171,7 +172,7 @@ class Replay:
             return Verdict(False, "no time was left for it")
         except SandboxUnavailable as error:
             return Verdict(False, f"there is nothing to compare with: {error}")
-        left = Left(held, files, tuple(self._ran), self._request)
+        left = Left(held, files, tuple(self._ran), "\n".join(self._requests))
         refused: list[str] = []
         try:
             with begun.fresh(self._factory) as (factory, mounted), self._unrecorded(refused) as unrecorded:

@@ -18,6 +18,7 @@ from codenav.environments.shapes import shapes_of
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.session.host_calls import recorded
+from codenav.session.questions import with_answers
 from codenav.session.workspace import Workspace
 
 SHOWN = 60
@@ -133,7 +134,7 @@ class Past:
 
     def told(self) -> str:
         """The text for a model: what was asked, what ran, and what is there again."""
-        asked = [f"- {one.request} → {one.answer or one.reason or one.status.value}" for one in self.episodes]
+        asked = [f"- {with_answers(one)} → {one.answer or one.reason or one.status.value}" for one in self.episodes]
         code = "\n\n".join(step.action.content.strip() for step in self.steps if step.observation.ok)
         code = code if len(code) <= TOLD else f"# … {len(code) - TOLD} characters before\n{code[-TOLD:]}"
         parts = ["Earlier, and now gone on with:", *asked]

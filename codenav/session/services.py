@@ -22,6 +22,7 @@ from codenav.retrieval.selection.reranking import RerankRanker
 from codenav.retrieval.selection.rewriting import Rewriter
 from codenav.retrieval.source_index import SourceIndex
 from codenav.session.episode import Episode
+from codenav.session.questions import with_answers
 
 if TYPE_CHECKING:
     from codenav.retrieval.dense.ranker import DenseRanker
@@ -139,6 +140,6 @@ def turns_of(episodes: Sequence[Episode]) -> list[Message]:
     turns = [
         turn
         for episode in episodes
-        for turn in (Message("user", episode.request), Message("assistant", episode.result.answer))
+        for turn in (Message("user", with_answers(episode.result)), Message("assistant", episode.result.answer))
     ]
     return [turn for turn in turns if turn.content]

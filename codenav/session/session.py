@@ -43,10 +43,12 @@ from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
 from codenav.session.host_calls import recorded
+from codenav.session.questions import Questions, checked_answers, tell_left
 from codenav.session.resuming import Past
 from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir, sources_of
 from codenav.session.searches import Searches
 from codenav.session.tool_calls import EpisodeCalls, ToolCalls, folders_of
+from codenav.session.values import Values
 from codenav.session.workspace import Workspace
 from codenav.toolgraph.scope import GraphScope, limit_text
 from codenav.tools.reading import asking_with
@@ -113,7 +115,9 @@ class Session(Closing):
     undoable: bool = False
     """Keeps the state before each request, so that `undo` can take the request back."""
     ask: Callable[[str], str | None] | None = None
-    """Answers a question of the agent. None means that nobody is there."""
+    """Answers a question to the person, from any thread. None means that nobody is there."""
+    answer: Sequence[str] = ()
+    """Answers to the first questions, given beforehand."""
     confirm: Approver | None = None
     """Asked before `auto` falls back to `process`, and before what is to be approved. See `core.approval.Approver`."""
     progress: Callable[[Progress], None] | None = None
@@ -126,7 +130,7 @@ class Session(Closing):
         # Before anything is built.
         recommended = self.within.tools() if self.within else []
         self._tell = self.notice or (lambda text: None)
-        self._allowed = (self.tools or config.tools).checked()
+        self._allowed, self._answers = (self.tools or config.tools).checked(), checked_answers(self.answer)
         if self._allowed.approve == "steps" and self.confirm is None:
             raise UsageError("nobody is there to approve the steps", hint="on a terminal, confirm=…, or --approve none")
         self._records = EpisodeStore(episodes_dir())
@@ -152,6 +156,7 @@ class Session(Closing):
                 self._searches.limit(recommended, self._tell)
                 self._description += f"\n\n{limit_text(recommended)}"
             self._connect_tools(python, opening)
+            opening.callback(tell_left, self._answers, self._tell)
             self._closing = opening.pop_all()
 
     def _prepare_sandbox(self, config: Config) -> Interpreter:
@@ -263,13 +268,13 @@ class Session(Closing):
         space = self._workspace = self._workspace or self._started(folder)
         if self.undoable:
             space.mark()
-        requests = "\n".join([*(earlier.request for earlier in self._episodes), request])
-        calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
-        replay = space.replay(requests, calls=calls)
-        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
         before = [*(self.past.episodes if self.past else ()), *(episode.result for episode in self._episodes)]
-        earlier = [step for episode in before for step in episode.steps]
-        following = self._searches.following(earlier, masker(secrets))
+        limits = self.limits or load_config().limits
+        questions = Questions(self.ask, self._answers, limits.questions, request, before)
+        calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
+        replay = space.replay(questions.requests, calls=calls)
+        secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
+        following = self._searches.following(questions.earlier, masker(secrets))
         parts = EpisodeParts(
             index=self._searches.index,
             sandbox=space.sandbox,
@@ -277,7 +282,7 @@ class Session(Closing):
             ran=space.ran.append,
             calls=calls,
             checker=space.checker,
-            ask=self.ask,
+            ask=questions,
             timeout=self._factory.template.resources.step_seconds,
             several_sources=len(self.indexes) > 1,
             packages=space.packages([index.source for index in self.indexes])[:PACKAGES_TOLD],
@@ -308,13 +313,13 @@ class Session(Closing):
         try:
             episode = Episode(
                 request,
-                agent=self._agent,
+                agent=self._searches.choosing(self._agent, questions),
                 environments=made,
                 description=str(masker(self._factory.secrets)(description)),
                 limits=limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
-                earlier=earlier,
+                earlier=questions.earlier,
                 facts=facts,
                 late=lambda: space.sandbox.run("").late_output,
             )
@@ -322,7 +327,7 @@ class Session(Closing):
             recorder.close()
             raise
         if calls is not None:
-            calls.hear = episode.called
+            calls.hear, calls.doubt = episode.called, Values(questions, episode, self._noticed).doubt
         if following:
             following.result = lambda: episode.result
         return episode

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ _ONCE = (
 )
 
 Hear = Callable[[ToolCall], None]
+Doubt = Callable[[str, str, Any], str]
 
 
 class ToolCalls:
@@ -169,21 +171,22 @@ class ToolCalls:
             self._handler.end()
 
     @contextmanager
-    def heard(self, hear: Hear, *, request: str = "") -> Iterator[None]:
+    def heard(self, hear: Hear, *, request: str = "", doubt: Doubt | None = None) -> Iterator[None]:
         """Tell `hear` of each call that ends while steps run, in the thread of the call.
 
         At the end a call in flight is waited for, within `SETTLE_SECONDS`. `request` is what the steps are for.
+        `doubt` is that of `Broker`.
 
         Raises:
             BaseException: raised by `hear`. No more calls were made after it.
         """
         before = self._request, self._hear
-        self._request, self._hear = request, hear
+        self._request, self._hear, self._broker.doubt = request, hear, doubt
         try:
             yield
         finally:
             self._settle()
-            self._request, self._hear = before
+            self._request, self._hear, self._broker.doubt = *before, None
         fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
@@ -227,9 +230,11 @@ class EpisodeCalls:
         self.only_reads = allow in ("read", "dry-run")
         self.hear: Callable[[ToolCall, str], None] = lambda call, by: None
         """`by` is `step` or `replay`."""
+        self.doubt: Callable[[str, str, str, Any], str] = lambda code, tool, name, value: ""
+        """As of `Broker`, for a call in code."""
 
     @contextmanager
-    def collected(self) -> Iterator[list[ToolCall]]:
+    def collected(self, code: str = "") -> Iterator[list[ToolCall]]:
         """Yield a list that gets the calls of a step; it is complete at the end. See `ToolCalls.heard`."""
         made: list[ToolCall] = []
 
@@ -237,7 +242,7 @@ class EpisodeCalls:
             made.append(call)
             self.hear(call, "step")
 
-        with self._tools.heard(hear, request=self._request):
+        with self._tools.heard(hear, request=self._request, doubt=partial(self.doubt, code)):
             yield made
 
     @contextmanager

@@ -70,9 +70,9 @@ class Workspace:
                 opening.callback(self.checker.close)
             self._closing = opening.pop_all()
 
-    def replay(self, request: str, *, calls: EpisodeCalls | None = None) -> Replay:
+    def replay(self, requests: Sequence[str], *, calls: EpisodeCalls | None = None) -> Replay:
         """Return a replay of scripts from the session's beginning. See `Replay`."""
-        return Replay(self.sandbox, self._factory, self._beginning, self.ran, request, calls=calls)
+        return Replay(self.sandbox, self._factory, self._beginning, self.ran, requests, calls=calls)
 
     def packages(self, sources: Sequence[Source]) -> list[tuple[str, str]]:
         """Name and version of what the code can import: that of the sources first."""

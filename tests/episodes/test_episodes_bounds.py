@@ -117,6 +117,6 @@ def test_the_budget_holds_whatever_runs(tmp_path: Path, script: str, told: str) 
     with factory.start(None) as sandbox:
         ran = [Ran("n = sum(range(10))", sandbox.run("n = sum(range(10))"))]
         began = time.monotonic()
-        verdict = Replay(sandbox, factory, beginning, ran, "")(script, timeout=6)
+        verdict = Replay(sandbox, factory, beginning, ran, [""])(script, timeout=6)
     assert time.monotonic() - began < 12
     assert verdict.told.startswith(told), verdict.told

@@ -366,12 +366,12 @@ def test_a_replay_of_a_summary_repeats_nothing_on_the_host(tmp_path, shop):
     with factory.start(None) as sandbox:
         done = sandbox.run(code)
         assert done.ok
-        replay = Replay(sandbox, factory, beginning, [Ran(code, done)], "order")
+        replay = Replay(sandbox, factory, beginning, [Ran(code, done)], ["order"])
         assert replay(code).verified
         assert not replay(code + "\ncall_host('order', what='more')").verified
         assert shop.orders == ["tea", "tea", "milk"]
         plain = dataclasses.replace(factory, calls=shop)
-        verdict = Replay(sandbox, plain, beginning, [Ran(code, done)], "order")(code)
+        verdict = Replay(sandbox, plain, beginning, [Ran(code, done)], ["order"])(code)
         assert "a replay makes no call to order that the session had not made" in verdict.reason
     assert shop.orders == ["tea", "tea", "milk"]
 

@@ -54,8 +54,8 @@ class CallsOfStep(Protocol):
         """Sentences for a model: how tools are called, and which calls are allowed."""
         ...
 
-    def collected(self) -> AbstractContextManager[Sequence[ToolCall]]:
-        """Collect the calls of a step that runs within this context; the sequence is complete at its end.
+    def collected(self, code: str = "") -> AbstractContextManager[Sequence[ToolCall]]:
+        """Collect the calls of a step of code that runs within this context; the sequence is complete at its end.
 
         Raises:
             StorageFull: at the end, if a call could not be recorded.

@@ -40,7 +40,7 @@ from codenav.tools.broker.request import Unsendable, build
 from codenav.tools.broker.security import Secrets
 from codenav.tools.broker.transport import Http
 from codenav.tools.mcp_client import McpConnection
-from codenav.tools.model import Operation, ToolSpec
+from codenav.tools.model import Effect, Operation, ToolSpec
 from codenav.tools.secret_names import HEADER
 from codenav.tools.state_files import OPERATIONS, read_operation, read_spec_of, read_summary
 
@@ -108,6 +108,8 @@ class Broker(Closing):
         self._flights: set[Flight] = set()
         self._request, self._count = "", 0
         self._until: float | None = None
+        self.doubt: Callable[[str, str, Any], str] | None = None
+        """Says why a call that writes must not be sent, by tool, required argument and value; empty: it may be."""
 
     def begin(self, request: str, seconds: float | None) -> None:
         """Begin a step for a request, of at most so many seconds: its calls are counted anew."""
@@ -207,6 +209,10 @@ class Broker(Closing):
         schemes = self._secrets.chosen(spec, operation)
         if not self._gate.check(call.tool, operation.effect, self._mask(without_content(checked))):
             return answers.Result({"value": NOT_SENT}, NOT_SENT, outcome=DRY_RUN), replace(call, shown=NOT_SENT)
+        for one in operation.parameters if self.doubt and operation.effect is not Effect.READ else ():
+            free = one.required and not {"enum", "const", "default"} & set(one.schema)
+            if free and self.doubt and (why := self.doubt(call.tool, one.name, checked[one.name])):
+                raise Refused(why)
         with self._lock:
             until = time.monotonic() + self._http.call_seconds
             flight = Flight(until if self._until is None else min(until, self._until))
