@@ -113,7 +113,8 @@ def test_an_answer_that_is_no_choice_is_asked_for_once_more(both: list[Path]) ->
 
 
 def test_nobody_there_means_that_all_are_searched_without_a_word(both: list[Path]) -> None:
-    for more in ({}, {"ask": Person("zoo"), "max_questions": 0}):
+    cases: list[dict[str, Any]] = [{}, {"ask": Person("zoo"), "max_questions": 0}]
+    for more in cases:
         result = run(UNCLEAR, both, **more)
         assert [step.action for step in result.steps] == ACTIONS and not package.load_episode(result.id).notices
 
