@@ -307,7 +307,6 @@ class Session(Closing):
         )
         made = _guarded(self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets)
         recorder = self._records.recorder(id, secrets=secrets)
-        limits = self.limits or load_config().limits
         if isinstance(self._agent, SmallAgent):
             limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
         try:
