@@ -56,6 +56,28 @@ def test_what_a_run_costs_is_in_its_record_and_on_the_screen(big: ChatServer, tm
     assert KEY not in str(record)
 
 
+def test_its_context_bounds_an_answer(codenav_home: Path, chat_server: ChatServer) -> None:
+    configure(codenav_home, f'[models.cramped]\nmodel = "m"\nbase_url = "{chat_server.url}"\ncontext = 2048\n')
+    chat_server.script = [Answer("42")]
+    with closing(open_model("cramped")) as model:
+        model.complete(ASK)
+    assert 1024 < chat_server.chats[0]["max_tokens"] < 2048
+
+
+def test_its_profile_is_that_of_the_table(codenav_home: Path, chat_server: ChatServer, tmp_path: Path) -> None:
+    (tmp_path / "farm.py").write_text("def acres() -> int:\n    return 12\n")
+    configure(codenav_home, f'[models.tiny]\nmodel = "m"\nbase_url = "{chat_server.url}"\nprofile = "small"\n')
+    chat_server.script = lambda body: "SEARCH: acres"
+    codenav("run", "How many acres?", "--on", tmp_path / "farm.py", "--model", "tiny", "--max-steps", "2")
+    assert "grammar" in chat_server.chats[0] and chat_server.chats[0]["model"] == "m"
+
+
+def test_the_doctor_asks_the_server_of_the_table_with_its_key(big: ChatServer) -> None:
+    big.key, big.models = KEY, ["gpt-5"]
+    rows = {row["name"]: row for row in codenav("doctor", "--model", "big", "--json").document}
+    assert (rows["model"]["ok"], rows["model"]["detail"]) == (True, f"{big.url} has gpt-5"), rows["model"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from codenav.agents.models.chat import MAX_TOKENS, ChatModel
 from codenav.agents.models.local.model import LOCAL, LocalModel, is_local, usual_name
@@ -12,7 +13,6 @@ from codenav.agents.models.traits import Traits, traits_of
 from codenav.core.config import load_config
 from codenav.core.errors import ModelNotConfigured
 from codenav.core.messages import Hear, Sampling
-from codenav.core.named_models import NamedModel
 from codenav.core.protocols import Model
 from codenav.core.system.terminal_text import shown_url
 
@@ -76,22 +76,17 @@ def open_model(
         NotFound: the file of a script or a model does not exist.
     """
     name = model_name(name, base_url)
-    own = load_config().models.get(name, NamedModel(name))
+    own = load_config().named(name)
     name, base_url, max_tokens = own.model, own.base_url or base_url, own.max_tokens or max_tokens
+    options: dict[str, Any] = {
+        "notice": notice, "heard": heard, "max_tokens": max_tokens, "context": own.context,
+        "sampling": Sampling(own.temperature or 0.0, own.seed, top_p=own.top_p),
+        "prices": (own.price_in, own.price_out),
+    }  # fmt: skip
     if is_local(name):
         if base_url and notice:
             notice(f"{shown_url(base_url)} is not asked: {name} is served by codenav itself")
-        return LocalModel(name, notice=notice, heard=heard, max_tokens=max_tokens, keep_alive=keep_alive)
+        return LocalModel(name, keep_alive=keep_alive, **options)
     if name.startswith(SCRIPTED):
         return load_script(name.removeprefix(SCRIPTED))
-    return ChatModel(
-        name,
-        base_url=base_url or None,
-        api_key=own.secret() or None,
-        notice=notice,
-        heard=heard,
-        max_tokens=max_tokens,
-        sampling=Sampling(own.temperature or 0.0, own.seed, top_p=own.top_p),
-        context=own.context,
-        prices=(own.price_in, own.price_out),
-    )
+    return ChatModel(name, base_url=base_url or None, api_key=own.secret() or None, **options)

@@ -9,6 +9,7 @@ from codenav.agents.models.chat import ChatModel, suggestion
 from codenav.agents.models.local import serving
 from codenav.agents.models.local.model import is_local, served_of
 from codenav.agents.models.scripted import SCRIPTED, read_script
+from codenav.core.config import load_config
 from codenav.core.errors import CodeNavError, ModelNotConfigured
 from codenav.core.messages import Message
 
@@ -28,12 +29,14 @@ def probe(name: str, base_url: str, *, timeout: float = SECONDS) -> tuple[bool, 
         name = name.strip()
         if not name:
             raise ModelNotConfigured("no model is configured")
+        own = load_config().named(name)
+        name, base_url, key = own.model, own.base_url or base_url, own.secret()
         if is_local(name):
             return _probe_local(name)
         if name.startswith(SCRIPTED):
             path = name.removeprefix(SCRIPTED)
             return True, f"{path}: {len(read_script(path))} answers", ""
-        return _probe_chat(ChatModel(name, base_url=base_url or None, max_tokens=256), timeout)
+        return _probe_chat(ChatModel(name, base_url=base_url or None, api_key=key or None, max_tokens=256), timeout)
     except CodeNavError as error:
         return False, str(error), error.hint
 

@@ -85,6 +85,7 @@ class LocalModel:
         heard: Hear | None = None,
         max_tokens: int = MAX_TOKENS,
         keep_alive: float | None = None,
+        **options: Any,
     ) -> None:
         """Check the file and the memory, and begin to load.
 
@@ -94,6 +95,7 @@ class LocalModel:
             heard: as for `ChatModel`.
             max_tokens: limit of one answer.
             keep_alive: seconds without use after which the server ends. None: the configured ones.
+            options: others of `ChatModel`.
 
         Raises:
             MissingExtra, ModelNotConfigured, NotFound, UsageError: as `served_of`.
@@ -103,7 +105,7 @@ class LocalModel:
         self._served = served_of(name)
         self._name = name if name.startswith(GGUF) else f"{LOCAL}:{self._served.name}"
         self._notice = notice or (lambda text: None)
-        self._heard, self._max_tokens = heard, max_tokens
+        self._options = {"notice": self._notice, "heard": heard, "max_tokens": max_tokens, **options}
         self._keep_alive = float(keep_alive or load_config().model.keep_alive or 0)
         self._lock = threading.Lock()
         self._chat: ChatModel | None = None
@@ -188,7 +190,6 @@ class LocalModel:
                 self._server = server
                 # One try: a server that is gone is started again instead of asked again.
                 self._chat = ChatModel(
-                    self._served.name, base_url=server.url, api_key=server.key, notice=self._notice,
-                    heard=self._heard, max_tokens=self._max_tokens, tries=1,
-                )  # fmt: skip
+                    self._served.name, base_url=server.url, api_key=server.key, tries=1, **self._options
+                )
             return self._chat, server
