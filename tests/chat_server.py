@@ -15,7 +15,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -41,6 +41,11 @@ class Answer:
         """A native tool call in place of text."""
         call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
         return cls(text, "tool_calls", {"tool_calls": [call]})
+
+    @classmethod
+    def acting(cls, action: Action) -> Answer:
+        """An action as a native tool call."""
+        return cls.calling(action.type, json.dumps({"thought": action.thought, "content": action.content}))
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class ChatServer:
 
     `key`: the only accepted key; None accepts any. `models`: the names listed, and with `strict` the only names
     answered. `refuses`: parameters that are refused until a request comes without them. `streams`: stream if asked to;
-    else such a request gets one body all the same.
+    else such a request gets one body all the same. `calls`: write an action as a native call where tools are offered.
     """
 
     def __init__(
@@ -128,12 +133,13 @@ class ChatServer:
         strict: bool = False,
         refuses: Iterable[str] = (),
         streams: bool = True,
+        calls: bool = False,
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.script: Script = script
         self.key, self.models, self.strict, self.refuses = key, list(models), strict, list(refuses)
-        self.streams = streams
+        self.streams, self.calls = streams, calls
         self.requests: list[Received] = []
         """All requests, in the order of their arrival."""
         self.released = threading.Event()
@@ -283,6 +289,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(reply, Fault):
             self._send(reply)
         else:
+            if isinstance(reply, Action) and chat.calls and body.get("tools"):
+                reply = Answer.acting(reply)
             whole = completion(body, reply if isinstance(reply, Answer) else Answer(_text(reply)))
             streamed = body.get("stream") and chat.streams
             usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -345,7 +353,9 @@ def completion(body: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
     data = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice]}
     if answer.usage is None:
         asked = sum(estimate_tokens(str(message["content"])) for message in body["messages"])
-        said = estimate_tokens(text if isinstance(text, str) else "")
+        said = estimate_tokens(text if isinstance(text, str) else "") + sum(
+            estimate_tokens(str(call)) for call in answer.message.get("tool_calls", ())
+        )
         data["usage"] = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     elif answer.usage:
         data["usage"] = dict(answer.usage)
@@ -356,7 +366,9 @@ def events(whole: Mapping[str, Any], *, usage: bool) -> list[dict[str, Any]]:
     """The events of a stream that add up to a completion, its text in pieces of one word."""
     choice, deltas = whole["choices"][0], [{"role": "assistant"}]
     for name, value in choice["message"].items():
-        if name != "role":
+        if name == "tool_calls" and isinstance(value, list) and all(isinstance(call, dict) for call in value):
+            deltas += [{name: [piece]} for number, call in enumerate(value) for piece in _pieces(number, call)]
+        elif name != "role":
             deltas += [
                 {name: piece} for piece in (re.findall(r"\s*\S+|\s+\Z", value) if isinstance(value, str) else [value])
             ]
@@ -364,6 +376,14 @@ def events(whole: Mapping[str, Any], *, usage: bool) -> list[dict[str, Any]]:
     told = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     told.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
     return [*told, {**head, "choices": [], "usage": whole["usage"]}] if usage and "usage" in whole else told
+
+
+def _pieces(number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The pieces of a tool call: its name first, then its arguments."""
+    function = call["function"]
+    yield {**call, "index": number, "function": {**function, "arguments": ""}}
+    for piece in re.findall(r"\s*\S+|\s+\Z", function["arguments"]):
+        yield {"index": number, "function": {"arguments": piece}}
 
 
 def main() -> None:

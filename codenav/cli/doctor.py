@@ -56,7 +56,7 @@ class Row(Document):
 @click.command("doctor")
 @setting_option("model", "Model to check.")
 @setting_option("base_url", "Server to check.")
-@click.option("--probe", is_flag=True, help="Try what the model can do, by a dozen small checks.")
+@click.option("--probe", is_flag=True, help="Try by small checks what the model can do; runs begin from it.")
 @setting_option("sandbox", "Check only that this sandbox keeps its promises on this machine.")
 @setting_option("image", "With --sandbox docker: image to check; it needs Python 3.8 or later.")
 @click.option(

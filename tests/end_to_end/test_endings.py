@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chat_server import ChatServer, Fault, Hang
+from chat_server import Answer, ChatServer, Fault, Hang
 from command_line import Command, Ran, codenav, start, without_evidence
 
 from codenav.core.actions import Code, Done
@@ -167,6 +167,15 @@ def test_the_key_is_wrong(run: Run, chat_server: ChatServer, library: Path) -> N
     )
     assert len(chat_server.chats) == 1
     assert status_of_last() == "error"
+
+
+def test_a_server_whose_counts_cannot_be_true_ends_with_the_limit_all_the_same(
+    run: Run, chat_server: ChatServer, library: Path
+) -> None:
+    usage = {"prompt_tokens": -(10**6), "completion_tokens": True}
+    chat_server.script = lambda body: Answer(Code("print(1)").to_xml(), usage=usage)
+    ran = run("How large is it?", "--on", library, "--max-tokens", "6000")
+    assert ran.code == 3 and ran.err.count("tokens that cannot be true") == 1, ran.err
 
 
 def test_the_server_answers_with_a_web_page(run: Run, chat_server: ChatServer, library: Path) -> None:

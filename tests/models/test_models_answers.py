@@ -98,21 +98,25 @@ def test_an_answer_that_the_model_did_not_end_is_truncated_and_stays_open(finish
     [
         ("search", '{"query": "a b"}', "<type>search</type>\n<content>\na b\n</content>"),
         ("search", '{"queries": ["a", "b"]}', "<type>search</type>\n<content>\na\nb\n</content>"),
-        ("execute", '{"code": "print(1)"}', "<type>code</type>\n<content>\nprint(1)\n</content>"),
-        ("python", "print(1)", "<type>code</type>\n<content>\nprint(1)\n</content>"),
+        ("execute", '{"code": "print(1)"}', "<type>execute</type>\n<content>\nprint(1)\n</content>"),
+        ("python", "print(1)", "<type>python</type>\n<content>\nprint(1)\n</content>"),
+        ("code", "6 * 7", "<type>code</type>\n<content>\n6 * 7\n</content>"),
+        ("code", '{"content": "a\nb"}', "<type>code</type>\n<content>\na\nb\n</content>"),
+        ("code", '{"content": "x"}{"content": "y"}', "<type>code</type>\n<content>\nx\n</content>"),
+        ("done", None, "<type>done</type>\n<content>\n\n</content>"),
         ("code", '{"code": "print(1', 'code({"code": "print(1)'),
         ("code_summary", '{"content": "x = 1"}', "<type>code_summary</type>\n<content>\nx = 1\n</content>"),
-        ("final_answer", '{"answer": 42}', "<type>done</type>\n<content>\n42\n</content>"),
+        ("final_answer", '{"answer": 42}', "<type>final_answer</type>\n<content>\n42\n</content>"),
         ("done", '"42"', "<type>done</type>\n<content>\n42\n</content>"),
         (
             "done",
             '{"thought": "t", "answer": "42"}',
             "<thought>t</thought>\n<type>done</type>\n<content>\n42\n</content>",
         ),
-        ("get_weather", '{"city": "Rome"}', 'get_weather({"city": "Rome"})'),
+        ("get_weather", '{"city": "Rome"}', "<type>get_weather</type>\n<content>\nRome\n</content>"),
     ],
 )
-def test_a_native_tool_call_becomes_text(name: str, arguments: str, text: str) -> None:
+def test_a_native_tool_call_becomes_text(name: str, arguments: str | None, text: str) -> None:
     call = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
     assert read_answer(body(None, finish="tool_calls", tool_calls=[call])).text == text
     assert read_answer(body(None, finish="function_call", function_call=call["function"])).text == text

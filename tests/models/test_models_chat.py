@@ -261,6 +261,45 @@ class TestContext:
         assert completion.usage.estimated
         assert (completion.usage.input_tokens, completion.usage.output_tokens) == (1000, 1)
 
+    @pytest.mark.parametrize(
+        ("usage", "told_of"),
+        [
+            ({"prompt_tokens": -1000, "completion_tokens": 3}, "prompt_tokens: -1000"),
+            ({"prompt_tokens": "1000", "completion_tokens": 45}, "prompt_tokens: 1000"),
+            ({"prompt_tokens": True, "completion_tokens": True}, "prompt_tokens: True"),
+            ({"prompt_tokens": 1000, "completion_tokens": 10**15}, "completion_tokens: 1000000000000000"),
+            ({"prompt_tokens": 1000, "completion_tokens": 1e999}, "completion_tokens: inf"),
+            ({"prompt_tokens": [1000], "completion_tokens": 45}, "prompt_tokens: [1000]"),
+            ({"prompt_tokens": 1000, "completion_tokens": 3}, "completion_tokens: 3, for 40 words"),
+            ({"prompt_tokens": 1000, "completion_tokens": 45, "total_tokens": 50}, "total_tokens: 50, of 1000 and 45"),
+        ],
+    )
+    def test_what_cannot_be_true_is_told_once_and_estimated(
+        self, chat_server: ChatServer, connect: Open, told: list[str], usage: dict[str, object], told_of: str
+    ) -> None:
+        chat_server.script = lambda body: Answer("word " * 40, usage=usage)
+        model = connect("odd")
+        for _ in range(2):
+            counted = model.complete([Message("user", "word " * 800)]).usage
+            assert (counted.input_tokens, counted.output_tokens, counted.estimated) == (1000, 50, True)
+        assert told == [f"odd: reports tokens that cannot be true ({told_of}): they are estimated"]
+
+    @pytest.mark.parametrize(
+        "usage",
+        [
+            {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None},
+            {"completion_tokens": 45},
+            {"total_tokens": 1045},
+            {"prompt_tokens": 1000, "completion_tokens": 45, "total_tokens": 1100, "cost": "free"},
+        ],
+    )
+    def test_what_is_not_told_is_estimated_without_a_word(
+        self, chat_server: ChatServer, connect: Open, told: list[str], usage: dict[str, object]
+    ) -> None:
+        chat_server.script = [Answer("word " * 40, usage=usage)]
+        counted = connect().complete([Message("user", "word " * 800)]).usage
+        assert counted.input_tokens == 1000 and counted.output_tokens in (45, 50) and told == []
+
 
 class TestStreams:
     """Servers and proxies that stream although they were not asked to."""

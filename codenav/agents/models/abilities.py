@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.agents.models.answers import Answer, read_answer
+from codenav.agents.models.answers import Answer, read_answer, tool_of
 from codenav.agents.models.faults import Fault, Kind
+from codenav.agents.models.profile import ONE_CALL, Profile
 from codenav.agents.models.streams import Stream
 from codenav.agents.models.traits import Traits
 from codenav.agents.models.transport import Transport
@@ -25,6 +26,8 @@ SHORT = 96
 """Tokens of an answer, at most."""
 LONGEST_TRIED = 131_072
 """Tokens of a context that is filled on purpose; a longer prompt is megabytes for nothing."""
+BESIDE = ("temperature", *ONE_CALL)
+"""Parameters that no check is about."""
 _GRAMMAR = 'root ::= "heads" | "tails"'
 _SCHEMA = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 _TEXT = " ".join(
@@ -58,16 +61,14 @@ class Endpoint:
 
     def __init__(self, transport: Transport, name: str, traits: Traits) -> None:
         self._transport, self._name, self._traits = transport, name, traits
-        self._limit = "max_tokens"
+        self.profile = Profile(SHORT, context=traits.context)
+        """What is learned by the checks."""
         self._reading = 0.0
         """Tokens a second of a prompt that is not in the cache."""
 
     def abilities(self) -> Iterator[Ability]:
         """Try one thing after another; without any answer the first row is the only one. Never raises."""
-        first = self._ask("Answer with one word: ready", temperature=None)
-        if isinstance(first, Fault) and first.parameter == self._limit:
-            self._limit = "max_completion_tokens"
-            first = self._ask("Answer with one word: ready", temperature=None)
+        first = self._ask("Answer with one word: ready")
         if isinstance(first, Fault):
             yield Ability("answer", False, first.message, "codenav doctor, without --probe")
             return
@@ -75,8 +76,8 @@ class Endpoint:
         checks: dict[str, Callable[[], Ability | str]] = {
             "streaming": self._streaming, "token counts": self._counts, "system message": self._system,
             "stop": self._stop, "temperature 0": self._steady, "seed": self._seed, "grammar": self._grammar,
-            "JSON schema": self._schema, "python block": self._block, "prompt cache": self._cache,
-            "speed": self._speed, "context": self._context,
+            "JSON schema": self._schema, "tools": self._tools, "python block": self._block,
+            "prompt cache": self._cache, "speed": self._speed, "context": self._context,
         }  # fmt: skip
         for name, check in checks.items():
             try:
@@ -111,6 +112,8 @@ class Endpoint:
         return _shown(asked)
 
     def _steady(self) -> Ability | str:
+        if not self.profile.temperature:
+            return Ability("temperature 0", False, "refused", "runs leave it out")
         one, two = (self._asked("Name three animals.").answer.text for _ in range(2))
         return "the same answer twice" if one == two else Ability("temperature 0", False, "two answers differ")
 
@@ -124,6 +127,7 @@ class Endpoint:
     def _grammar(self) -> Ability | str:
         asked = self._asked("Toss a coin and tell a story about it.", grammar=_GRAMMAR)
         held = asked.answer.text.strip() in ("heads", "tails")
+        self.profile.grammar = held
         return "holds (GBNF)" if held else Ability("grammar", False, f"ignored: {_shown(asked)}", _HINTS["grammar"])
 
     def _schema(self) -> Ability | str:
@@ -133,6 +137,15 @@ class Endpoint:
             return f"holds: age {json.loads(asked.answer.text)['age']}"
         except (ValueError, KeyError, TypeError):
             return Ability("JSON schema", False, f"ignored: {_shown(asked)}")
+
+    def _tools(self) -> Ability | str:
+        asked = self._asked(
+            "Print the sum of 2 and 3 with Python.", tools=[tool_of("code", "Runs Python.")], **ONE_CALL
+        )
+        self.profile.tools = asked.answer.called
+        if asked.answer.called:
+            return f"called as asked: {_shown(asked)}"
+        return Ability("tools", False, f"no call: {_shown(asked)}", _HINTS["tools"])
 
     def _block(self) -> Ability | str:
         asked = self._asked("Write Python code that prints the sum of 2 and 3, in one ```python block, nothing else.")
@@ -165,6 +178,7 @@ class Endpoint:
             return f"{told:,} tokens; a longer prompt was not tried"
         answer = self._ask(" ".join(itertools.repeat("word", told + told // 8)))
         if isinstance(answer, Fault) and answer.kind is Kind.OVERFLOW:
+            self.profile.context = answer.limit or told
             return f"{told:,} tokens; a longer prompt is refused" + (", with the limit" if answer.limit else "")
         said = answer.message if isinstance(answer, Fault) else "a longer prompt is cut without an error"
         return Ability(
@@ -177,12 +191,12 @@ class Endpoint:
             raise _Refused(found)
         return found
 
-    def _ask(
-        self, text: str, *, system: str = "", temperature: float | None = 0.0, **parameters: Any
-    ) -> _Asked | Fault:
-        """The answer to one request; without `temperature` where it is None."""
+    def _ask(self, text: str, *, system: str = "", **parameters: Any) -> _Asked | Fault:
+        """The answer to one request; what is beside the point of its check is left out where it is refused."""
         messages = [{"role": "system", "content": system}] if system else []
-        chosen = {self._limit: SHORT, **({} if temperature is None else {"temperature": temperature}), **parameters}
+        limit = self.profile.max_tokens_name
+        chosen = {"temperature": 0.0, **({limit: SHORT} if limit else {}), **parameters}
+        chosen = {name: value for name, value in chosen.items() if name not in BESIDE or getattr(self.profile, name)}
         began, arrived = time.monotonic(), []
 
         def hear(heard: ModelReply) -> None:
@@ -196,7 +210,8 @@ class Endpoint:
             hear=hear,
         )
         if isinstance(body, Fault):
-            return body
+            again = self.profile.learn(body) and body.parameter in (*BESIDE, limit)
+            return self._ask(text, system=system, **parameters) if again else body
         took = time.monotonic() - began
         return _Asked(read_answer(body), arrived[0] if arrived else took, took, len(arrived))
 
@@ -215,6 +230,7 @@ _HINTS = {
     "system message": "runs put it into the first user message",
     "stop": "runs cut answers off by themselves",
     "seed": "runs cannot be repeated to the word",
+    "tools": "runs read actions as text",
     "grammar": "llama.cpp's server has it; runs do without",
     "python block": "a coder model, or one with more weights, may",
 }

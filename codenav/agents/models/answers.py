@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codenav.core.actions import Action, Ask, Code, CodeSummary, Done, Search
+from codenav.core.actions import Action
 
 STOP = ("\n</content>", "</content>\n", "</action>")
 """The stop sequences, at the end of an action: what a model wrote after it would be an observation of its own making.
@@ -26,13 +26,13 @@ _COMPLETE = {"stop", "tool_calls", "function_call", "eos_token", "stop_sequence"
 _LEADING = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>")
 
-_TYPES = {
-    **{action.type: action.type for action in (Search, Code, CodeSummary, Ask, Done)},
-    "execute": Code.type,
-    "python": Code.type,
-    "final_answer": Done.type,
-}
-"""The actions meant by names of tools, for models that call a tool although they were asked for text."""
+_DECODER = json.JSONDecoder(strict=False)
+"""Models write line ends into strings."""
+
+MOST_TOKENS = 10_000_000
+"""Tokens of the longest context that a model is sold with: a count above it is no count."""
+FEW_WORDS = 20
+"""Words of an answer from which their number bounds that of its tokens: no tokenizer makes one token of two words."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,16 @@ class Answer:
     finish: str
     """The finish reason; empty if the server gave none."""
     input_tokens: int
-    """0 if the server did not report it."""
+    """0 if the server did not report it, or reported what cannot be true."""
     output_tokens: int
     cached_tokens: int
     """The input tokens that the server had cached."""
     cut_by_stop: bool
     """True if the answer is empty, perhaps because a stop sequence was in the reasoning, or confuses the server."""
+    called: bool
+    """True if it is a call of a tool."""
+    untrue: str
+    """The part of the reported usage that cannot be true; usually empty."""
 
     @property
     def truncated(self) -> bool:
@@ -73,9 +77,11 @@ def read_answer(body: Mapping[str, Any]) -> Answer:
     text, thought = split_reasoning(written)
     reasoning = "\n".join(part.strip() for part in (field, aside, thought) if part.strip())
     text = _first_action(text, mend=finish in _COMPLETE)
+    call = _first_call(message)
     if "<type>" not in text:
-        text = _from_calls(message, beside=text) or text or _string(message.get("refusal"))
-    usage = _mapping(body.get("usage"))
+        text = _from_call(call, beside=text) or text or _string(message.get("refusal"))
+    untrue = _untrue(body.get("usage"), f"{written} {call.get('arguments') or ''}")
+    usage = {} if untrue else _mapping(body.get("usage"))
     return Answer(
         text=sound(text),
         reasoning=sound(reasoning),
@@ -84,6 +90,8 @@ def read_answer(body: Mapping[str, Any]) -> Answer:
         output_tokens=_count(usage.get("completion_tokens")),
         cached_tokens=_cached(usage),
         cut_by_stop=finish == "stop" and not text.strip() and bool(reasoning or message.get("content") is None),
+        called=bool(call),
+        untrue=untrue,
     )
 
 
@@ -125,29 +133,47 @@ def _first_action(text: str, *, mend: bool) -> str:
     return text + line + _CLOSING
 
 
-def _from_calls(message: Mapping[str, Any], *, beside: str) -> str:
-    """The first native tool call as the text of an action; as written if it is cut off or of an unknown tool."""
+def tool_of(type_: str, about: str) -> dict[str, Any]:
+    """The native tool for actions of a type, in the form of the protocol; a call of it is read by `read_answer`."""
+    arguments = {
+        "thought": {"type": "string", "description": "Why you take this step: one to three sentences."},
+        "content": {"type": "string", "description": "What the action needs, as text."},
+    }
+    form = {"type": "object", "properties": arguments, "required": [*arguments], "additionalProperties": False}
+    return {"type": "function", "function": {"name": type_, "description": about, "parameters": form}}
+
+
+def _first_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first native tool call with a name, empty if there is none: a step has only one action."""
     calls = message.get("tool_calls")
     call = _mapping(calls[0]) if isinstance(calls, list) and calls else {}
     function = _mapping(call.get("function") or message.get("function_call"))
-    name, arguments = _string(function.get("name")), function.get("arguments")
-    if not name:
+    return function if _string(function.get("name")) else {}
+
+
+def _from_call(call: Mapping[str, Any], *, beside: str) -> str:
+    """A native tool call as the text of an action, of any type; as written if it is cut off, empty if there is none."""
+    if not call:
         return ""
-    given = _arguments(arguments)
-    if name not in _TYPES or given is None:
-        return f"{beside}\n{name}({arguments})".strip()
+    given = _arguments(call.get("arguments"))
+    if given is None:
+        return f"{beside}\n{call['name']}({call.get('arguments')})".strip()
     thought, content = _thought_and_content(given)
-    return Action(content, (beside.strip() or thought), _TYPES[name]).to_xml()
+    return Action(content, (beside.strip() or thought), call["name"]).to_xml()
 
 
 def _arguments(arguments: object) -> object:
-    """The arguments of a call: the parsed JSON, the text itself if it is not JSON, None if it is JSON cut off."""
+    """The arguments of a call: the first JSON, the text itself if it is not JSON, None if it is JSON cut off.
+
+    Some servers number all calls 0, so that those of a second call follow.
+    """
     if not isinstance(arguments, str):
-        return arguments
+        return {} if arguments is None else arguments
+    text = arguments.strip()
     try:
-        return json.loads(arguments)
+        return _DECODER.raw_decode(text)[0] if text.startswith("{") else _DECODER.decode(text)
     except (ValueError, RecursionError):
-        return None if arguments.lstrip().startswith(("{", "[", '"')) else arguments
+        return None if text.startswith(("{", "[", '"')) else arguments
 
 
 def _thought_and_content(given: object) -> tuple[str, str]:
@@ -198,5 +224,20 @@ def _cached(usage: Mapping[str, Any]) -> int:
     return told or sum(_count(usage.get(f"cache_{what}_input_tokens")) for what in ("read", "creation"))
 
 
+def _untrue(usage: object, wrote: str) -> str:
+    """The part of a usage that cannot be true, as `completion_tokens: -3`; empty if it can, or is absent."""
+    if not isinstance(usage, dict):
+        return "" if usage is None else f"usage: {str(usage)[:40]}"
+    told = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    for name, value in told.items():
+        if value is not None and not (type(value) is int and 0 <= value <= MOST_TOKENS):
+            return f"{name}: {str(value)[:40]}"
+    read, written, total = (value or 0 for value in told.values())
+    if total and total < read + written:
+        return f"total_tokens: {total}, of {read} and {written}"
+    words = len(wrote.split())
+    return f"completion_tokens: {written}, for {words} words" if words >= FEW_WORDS and 0 < written < words / 2 else ""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if type(value) is int and 0 < value <= MOST_TOKENS else 0

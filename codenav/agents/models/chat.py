@@ -6,13 +6,18 @@ import difflib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from codenav.agents.models.abilities import Ability, Endpoint
 from codenav.agents.models.answers import Answer, read_answer
 from codenav.agents.models.faults import Fault, Kind, spelled
-from codenav.agents.models.ledger import Ledger
+from codenav.agents.models.kept import Findings, findings, keep
+from codenav.agents.models.ledger import Counts, Ledger
 from codenav.agents.models.profile import profile_of, room
 from codenav.agents.models.traits import Traits, read_traits
 from codenav.agents.models.transport import Transport
@@ -82,7 +87,7 @@ class ChatModel:
             max_tokens: limit of one answer.
             tries: requests before a fault that may pass counts as permanent.
             sampling: that of answers for which the caller names none; by default the likeliest tokens.
-            context: tokens of the context, if known; by default it is learned from an overflow.
+            context: tokens of the context, if known; by default it is learned.
             prices: dollars of a million tokens, read and written.
 
         Raises:
@@ -102,13 +107,13 @@ class ChatModel:
         self._notice = notice or (lambda text: None)
         self._heard = heard or (lambda heard: None)
         self._profile = profile_of(url, name, max_tokens)
-        self._profile.context = self._profile.context or context
+        self._profile.context = min(filter(None, (self._profile.context, context)), default=None)
         self._sampling, self._prices = sampling or Sampling(), prices
         self._tries = tries
         self._traits: Traits | None = None
         # The client insists on a key; servers that need none ignore it.
         self._transport = Transport(url, key or "none", secret=bool(key))
-        self._last: tuple[Sequence[Message], int] = ((), 0)
+        self._counts = Counts(self.base_url)
 
     @property
     def name(self) -> str:
@@ -121,9 +126,17 @@ class ChatModel:
         return self._transport.url
 
     def complete(
-        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        timeout: float | None = None,
+        sampling: Sampling | None = None,
+        tools: Sequence[Mapping[str, Any]] = (),
     ) -> Completion:
         """The next answer in a conversation, up to the end of its first action.
+
+        With `tools`, in the form of the protocol, it is a call of one of them, written as the text of an action. A
+        server or a model that cannot do so is asked for text from then on.
 
         `timeout` in seconds bounds all tries and waits; None means 600. If the model uses up its tokens on reasoning,
         it is asked again with twice the tokens, once; if that does not help, the answer is empty and `truncated`. If
@@ -142,12 +155,12 @@ class ChatModel:
         deadline = time.monotonic() + (PATIENCE if timeout is None else timeout)
         ledger = Ledger(sum(estimate_tokens(message.content) for message in messages), self._prices)
         try:
-            answer = self._answer(messages, deadline, ledger, sampling)
+            answer = self._answer(messages, deadline, ledger, sampling, tools)
             if answer.spent_on_reasoning and self._profile.double():
                 self._tell(f"spent all its tokens on reasoning: allowed {self._profile.max_tokens:,} from now on")
-                answer = self._answer(messages, deadline, ledger, sampling)
-            elif answer.cut_by_stop and self._profile.suspect_stop():
-                answer = self._answer(messages, deadline, ledger, sampling, stop=False)
+                answer = self._answer(messages, deadline, ledger, sampling, tools)
+            elif answer.cut_by_stop and self._profile.stop and self._profile.first("stop suspected"):
+                answer = self._answer(messages, deadline, ledger, sampling, tools, stop=False)
                 if answer.text.strip() and self._profile.drop_stop():
                     self._tell("answers nothing if stop is sent: left out, answers are cut off here")
         except CodeNavError as error:
@@ -155,7 +168,9 @@ class ChatModel:
             raise
         except KeyboardInterrupt:
             raise Interrupted(ledger.partial()) from None
-        doubt = self._doubt(messages, answer)
+        doubt = self._counts.doubt(messages, answer)
+        if doubt and self._profile.first("doubt"):
+            self._tell(f"{doubt}: it counts in its own way, or cuts long prompts (docs/models.md)")
         return Completion(answer.text, ledger.usage(), answer.reasoning, answer.truncated, doubt)
 
     @property
@@ -184,9 +199,23 @@ class ChatModel:
             raise self._error(names, 1, None, 0.0)
         return []
 
-    def abilities(self) -> Iterator[Ability]:
-        """The abilities of the model and its server, tried one after another by a dozen small requests."""
-        return Endpoint(self._transport, self._name, self.traits).abilities()
+    @property
+    def findings(self) -> Findings | None:
+        """The findings of an earlier `abilities`, if they are still of use."""
+        return findings(self.base_url, self._name)
+
+    def abilities(self, *, remember: bool = True) -> Iterator[Ability]:
+        """The abilities of the model and its server, tried one after another by a dozen small requests.
+
+        With `remember`, they are kept for later runs.
+        """
+        endpoint, missing = Endpoint(self._transport, self._name, self.traits), []
+        for ability in endpoint.abilities():
+            missing += [] if ability.ok else [ability.name]
+            yield ability
+        if remember and "answer" not in missing:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            keep(self.base_url, self._name, Findings(endpoint.profile.learned, missing, now))
 
     def close(self) -> None:
         """Release connections; safe to call twice."""
@@ -201,17 +230,21 @@ class ChatModel:
         deadline: float,
         ledger: Ledger,
         sampling: Sampling | None,
+        tools: Sequence[Mapping[str, Any]],
         *,
         stop: bool = True,
     ) -> Answer:
         """Ask until there is an answer, a permanent fault, or no time left."""
         sampling = sampling or self._sampling
+        if tools and not self._profile.tools and self._profile.first("tools"):
+            self._tell("takes no tools, as codenav doctor --probe found: its actions are read as text")
         prompt = sum(estimate_tokens(message.content) for message in messages)
         tries = 0
         fitted, refitted = self._profile.room(prompt), False
         before: Fault | None = None
+        choose = partial(self._profile.parameters, sampling, stop=stop, tools=tools)
         while True:
-            chosen, wire = self._profile.parameters(sampling, stop=stop, most=fitted), self._profile.wire(messages)
+            chosen, wire = choose(most=fitted), self._profile.wire(messages)
             self._heard(ModelReply(begins=True))
             body = self._transport.chat(
                 {"model": self._name, "messages": wire, **chosen},
@@ -223,16 +256,17 @@ class ChatModel:
             if not isinstance(body, Fault):
                 answer = read_answer(body)
                 ledger.answered(answer)
+                if answer.untrue and self._profile.first("usage"):
+                    self._tell(f"reports tokens that cannot be true ({answer.untrue}): they are estimated")
+                if "tools" in chosen and not answer.truncated:
+                    self._learned(self._profile.called(answer.called))
                 self._profile.answered_with(prompt, answer.input_tokens)
                 return answer
             fault = body
             ledger.failed(silent=fault.kind is Kind.SILENT)
             if fault.kind is Kind.PARAMETER:
-                told = self._profile.learn(fault)
-                if told:
-                    self._tell(told)
-                now = self._profile.parameters(sampling, stop=stop, most=fitted), self._profile.wire(messages)
-                if now != (chosen, wire):
+                self._learned(self._profile.learn(fault))
+                if (choose(most=fitted), self._profile.wire(messages)) != (chosen, wire):
                     continue
             if fault.kind is Kind.OVERFLOW:
                 self._profile.overflowed(fault, prompt)
@@ -246,6 +280,14 @@ class ChatModel:
             self._tell(f"{fault.message}; trying again in {spelled(pause)}")
             before = fault
             current_scope().sleep(pause)
+
+    def _learned(self, told: str) -> None:
+        """Tell what was learned, if anything, and correct what `codenav doctor --probe` has kept."""
+        if told:
+            self._tell(told)
+        if told and (old := self.findings):
+            learned = {**self._profile.learned, "context": old.learned["context"]}
+            keep(self.base_url, self._name, replace(old, learned=learned))
 
     def _pause(self, fault: Fault, tries: int, left: float) -> float | None:
         """Seconds until the next try; None if the fault is permanent, or if `left` seconds are too few."""
@@ -302,32 +344,6 @@ class ChatModel:
             return ModelRefused(message, hint="the server lists that name: ask those who run it why it is refused")
         return ModelRefused(message, hint=suggestion(self._name, names))
 
-    def _doubt(self, messages: Sequence[Message], answer: Answer) -> str:
-        """The reason to doubt that the server read the whole prompt, or ""; a notice is sent only once.
-
-        No tokenizer makes one token of two words, so a prompt has at least as many tokens as words, and one that grew
-        by n words has at least n tokens more. A tolerance of a tenth and a fifth is for templates that drop a little.
-        """
-        if not answer.input_tokens:
-            return ""
-        earlier, tokens = self._last
-        self._last = (tuple(messages), answer.input_tokens)
-        # Some servers do not count cached tokens.
-        read = answer.input_tokens + answer.cached_tokens
-        words = _words(messages)
-        grown = 0
-        if earlier and tuple(messages[: len(earlier)]) == tuple(earlier):
-            grown = _words(messages[len(earlier) :])
-        about = sum(estimate_tokens(message.content) for message in messages)
-        # Some proxies report a placeholder: if it is above our estimate, it is no sign of a cut prompt.
-        stands_still = grown >= 50 and read < tokens + 0.8 * grown and read < about
-        if not ((words >= 500 and read < 0.9 * words) or stands_still):
-            return ""
-        doubt = f"{self.base_url} says that it read {read:,} tokens of a prompt of about {max(about, words):,}"
-        if self._profile.doubt():
-            self._tell(f"{doubt}: it counts in its own way, or cuts long prompts (docs/models.md)")
-        return doubt
-
     def _tell(self, what: str) -> None:
         self._notice(f"{self._name}: {what}")
 
@@ -336,10 +352,6 @@ def suggestion(name: str, names: Sequence[str]) -> str:
     """A hint with the models of a server, the likeliest first."""
     near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}? It has: {few(names, 8)}" if near else f"it has: {few(names, 8)}"
-
-
-def _words(messages: Sequence[Message]) -> int:
-    return sum(len(message.content.split()) for message in messages)
 
 
 def _checked_url(url: str) -> str:

@@ -123,6 +123,15 @@ _NO_SYSTEM = re.compile(
 )
 """Refusals of a system message: chat templates of Gemma and Mistral's first models, Gemini for Gemma, o1-mini."""
 
+_NO_TOOLS = re.compile(
+    r"(?:not|n't|un) ?(?:support|allow|enable|implement|permit)[^.]{0,40}\b(?:tools?|function)\b"
+    r"|\b(?:tools?|function)(?: \w+)? (?:(?:is|are) )?(?:not|un) ?(?:support|allow|enable|implement|permit|available)"
+    r"|\btools?\b[^.]{0,20} requires? |no endpoints found that support|tool_use_failed",
+    re.IGNORECASE,
+)
+"""Refusals of tools: Ollama (400), llama.cpp without --jinja (500), vLLM without a parser (400), OpenRouter (404), Groq
+(400, where the model writes no call)."""
+
 _NO_MODEL = re.compile(
     r"model_not_found|model[^.\n]{0,120}(?:not found|does not exist|not exist|is not available)|invalid model"
     r"|unknown model|no such model",
@@ -148,9 +157,9 @@ def classify(status: int, body: str, *, headers: Mapping[str, str] | None = None
             limit=limit if isinstance(limit, int) else _first_number(_CONTEXT_LENGTHS, text),
             prompt_tokens=prompt if isinstance(prompt, int) else _first_number(_PROMPT_LENGTHS, text),
         )
-    if kind in (Kind.FAILED, Kind.TRANSIENT) and status != 429:
-        for name, pattern in (("stream", _NO_STREAM), (SYSTEM, _NO_SYSTEM)):
-            if name in (*sent, SYSTEM) and pattern.search(text):
+    if kind in (Kind.FAILED, Kind.TRANSIENT, Kind.NO_API) and status != 429:
+        for name, pattern in (("stream", _NO_STREAM), (SYSTEM, _NO_SYSTEM), ("tools", _NO_TOOLS)):
+            if name in (*sent, SYSTEM) and told["param"] not in sent and pattern.search(text):
                 return replace(fault, kind=Kind.PARAMETER, parameter=name)
     if kind is Kind.FAILED and status in (400, 422) and _REFUSING.search(text):
         name = told["param"] if told["param"] in sent else _first_mentioned(told["message"], sent)

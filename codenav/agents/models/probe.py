@@ -53,16 +53,17 @@ def _probe_local(name: str) -> tuple[bool, str, str]:
 
 def _probe_chat(model: ChatModel, timeout: float) -> tuple[bool, str, str]:
     began = time.monotonic()
+    found = f", {kept}" if (kept := model.findings) else ""
     try:
         listed = model.listed(timeout=timeout)
         names = [_stem(name) for name in listed]
         if {model.name, model.name + LATEST} & {*names, *listed}:
-            return True, f"{model.base_url} has {model.name}", ""
+            return True, f"{model.base_url} has {model.name}{found}", ""
         if names:
             detail = f"{model.base_url} has no model {model.name!r} in its list, though it may answer to any name"
             return False, detail, suggestion(model.name, names)
         model.complete([Message("user", "Answer with one word: ready")], timeout=timeout - (time.monotonic() - began))
-        return True, f"{model.base_url} answers as {model.name}; it does not say which models it has", ""
+        return True, f"{model.base_url} answers as {model.name}{found}; it does not say which models it has", ""
     finally:
         model.close()
 

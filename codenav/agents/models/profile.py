@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from codenav.agents.models.answers import STOP, sound
 from codenav.agents.models.faults import SYSTEM, Fault, Kind
+from codenav.agents.models.kept import SWITCHES, findings
 from codenav.core.messages import Message, Sampling
 
 SPARE = 64
@@ -21,11 +22,34 @@ LEAST = 256
 """The least room for an answer, in tokens; with less, the prompt is too long."""
 
 
+ONE_CALL: Mapping[str, Any] = {"tool_choice": "required", "parallel_tool_calls": False}
+"""The parameters of a request that is to be answered by one call of a tool."""
+
+MOST_WITHOUT_CALL = 2
+"""Answers in a row without a call after which a model is asked for text: one may be a slip."""
+
+_LEFT_OUT = {
+    "temperature": ("temperature", "refuses temperature 0: left out"),
+    "seed": ("seed", "refuses seed: left out"),
+    "top_p": ("top_p", "refuses top_p: left out"),
+    "grammar": ("grammar", "refuses the grammar: left out, its answers are read as plain text"),
+    "stop": ("stop", "refuses stop: left out, answers are cut off here"),
+    "stream_options": ("stream_usage", "refuses stream_options: left out, its tokens are estimated"),
+    "stream": ("stream", "does not stream: each answer comes as a whole"),
+    "tools": ("tools", "takes no tools: its actions are read as text"),
+    "tool_choice": ("tool_choice", "refuses tool_choice: left out, it may answer without a call"),
+    "parallel_tool_calls": ("parallel_tool_calls", "refuses parallel_tool_calls: left out, its first call counts"),
+    SYSTEM: ("system", "accepts no system message: it is put into the first user message"),
+}
+"""Of each parameter that may be refused: its attribute of a profile, and a line about what follows."""
+
+
 @dataclass
 class Profile:
     """The profile of a model, learned from refusals and never from its name.
 
-    There is one per (base URL, model, token limit), for the life of the process.
+    There is one per (base URL, model, token limit), for the life of the process. It starts from the findings that
+    `codenav doctor --probe` kept.
     """
 
     max_tokens: int
@@ -42,21 +66,24 @@ class Profile:
     """True to ask a stream for its token counts, with `stream_options`."""
     system: bool = True
     """True if the model accepts a message with the role `system`; else it is put into the first user message."""
-    doubted: bool = False
-    """True once the user was told that the server reads too few tokens, or counts in its own way."""
+    tools: bool = True
+    tool_choice: bool = True
+    parallel_tool_calls: bool = True
+    without_call: int = 0
+    """Answers in a row without a call, although tools were offered."""
+    told: set[str] = field(default_factory=set)
+    """Events that count once: oddities of the server that the user was told of, and what was tried."""
     context: int | None = None
-    """Tokens of the context, if an overflow told it."""
+    """Tokens of the context, if an overflow or `codenav doctor --probe` told it."""
     density: float = 1.25
     """Ratio of tokens to estimated tokens, in the last prompt whose tokens the server told."""
-    stop_suspected: bool = False
-    """True once a request without the stop sequences was tried, to see if they are the cause of empty answers."""
-    doubled: bool = False
-    """True once `max_tokens` was doubled, since reasoning had used it up."""
     answered: bool = False
     """True once the server has answered in full: later faults may be temporary."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def parameters(self, sampling: Sampling, *, stop: bool, most: int) -> dict[str, Any]:
+    def parameters(
+        self, sampling: Sampling, *, stop: bool, most: int, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
         """The optional parameters of a request; `most` is the token limit of the answer, 0 for the profile's own."""
         chosen: dict[str, Any] = {}
         if self.max_tokens_name:
@@ -71,8 +98,12 @@ class Profile:
         if self.grammar and sampling.grammar:
             chosen["grammar"] = sampling.grammar
         ends = STOP if sampling.stop is None else sampling.stop
+        # Also with tools: some models write text all the same. A line end in the arguments of a call is escaped.
         if stop and self.stop and ends:
             chosen["stop"] = list(ends)
+        if tools and self.tools:
+            chosen["tools"] = list(tools)
+            chosen |= {name: value for name, value in ONE_CALL.items() if getattr(self, name)}
         if self.stream:
             chosen["stream"] = True
         if self.stream and self.stream_usage:
@@ -103,31 +134,28 @@ class Profile:
                 renamed = "max_completion_tokens" if name == "max_tokens" else ""
                 self.max_tokens_name = renamed
                 return f"refuses {name}: {f'sent as {renamed}' if renamed else 'left out'}"
-            if name == "temperature" and self.temperature:
-                self.temperature = False
-                return "refuses temperature 0: left out"
-            if name == "seed" and self.seed:
-                self.seed = False
-                return "refuses seed: left out"
-            if name == "top_p" and self.top_p:
-                self.top_p = False
-                return "refuses top_p: left out"
-            if name == "grammar" and self.grammar:
-                self.grammar = False
-                return "refuses the grammar: left out, its answers are read as plain text"
-            if name == "stop" and self.stop:
-                self.stop = False
-                return "refuses stop: left out, answers are cut off here"
-            if name == "stream_options" and self.stream_usage:
-                self.stream_usage = False
-                return "refuses stream_options: left out, its tokens are estimated"
-            if name == "stream" and self.stream:
-                self.stream = False
-                return "does not stream: each answer comes as a whole"
-            if name == SYSTEM and self.system:
-                self.system = False
-                return "accepts no system message: it is put into the first user message"
-            return ""
+            if name not in _LEFT_OUT:
+                return ""
+            attribute, consequence = _LEFT_OUT[name]
+            news = getattr(self, attribute)
+            setattr(self, attribute, False)
+            self.told.add(name)
+            return consequence if news else ""
+
+    def called(self, called: bool) -> str:
+        """Record if an answer was a call, as asked for; return a line where no more calls are asked for."""
+        with self.lock:
+            self.without_call = 0 if called else self.without_call + 1
+            if self.without_call < MOST_WITHOUT_CALL or not self.tools:
+                return ""
+            self.tools = False
+            self.told.add("tools")
+            return "answers without calling a tool: its actions are read as text from now on"
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """The attributes that `Findings` keep."""
+        return {name: getattr(self, name) for name in (*SWITCHES, "context", "max_tokens_name")}
 
     def answered_with(self, prompt: int, tokens: int) -> None:
         """Record that a prompt of `prompt` estimated tokens was answered; the server counted `tokens`, 0 if unknown."""
@@ -141,27 +169,19 @@ class Profile:
         if fault.prompt_tokens and fault.prompt_tokens >= LEAST:
             self.density = max(1.0, fault.prompt_tokens / max(prompt, 1))
 
-    def doubt(self) -> bool:
-        """Record that the server reports too few tokens; return True the first time."""
+    def first(self, event: str) -> bool:
+        """Record an event; return True the first time."""
         with self.lock:
-            news, self.doubted = not self.doubted, True
+            news = event not in self.told
+            self.told.add(event)
             return news
 
     def double(self) -> bool:
         """Double the token limit, only once; return True if it was done."""
-        with self.lock:
-            if self.doubled or not self.max_tokens_name:
-                return False
-            self.doubled = True
-            self.max_tokens *= 2
-            return True
-
-    def suspect_stop(self) -> bool:
-        """Return True, only once, if a request without the stop sequences is worth a try."""
-        with self.lock:
-            first = self.stop and not self.stop_suspected
-            self.stop_suspected = True
-            return first
+        if not (self.max_tokens_name and self.first("doubled")):
+            return False
+        self.max_tokens *= 2
+        return True
 
     def drop_stop(self) -> bool:
         """Stop sending stop sequences; return True if they were sent before."""
@@ -176,8 +196,12 @@ _LOCK = threading.Lock()
 
 def profile_of(base_url: str, model: str, max_tokens: int) -> Profile:
     """The profile of a model on a server, the same object for all callers."""
+    key = (base_url, model, max_tokens)
     with _LOCK:
-        return _PROFILES.setdefault((base_url, model, max_tokens), Profile(max_tokens))
+        if key not in _PROFILES:
+            found = findings(base_url, model)
+            _PROFILES[key] = Profile(max_tokens, **(found.learned if found else {}))
+        return _PROFILES[key]
 
 
 def room(fault: Fault, prompt_tokens: int) -> int:

@@ -131,7 +131,9 @@ def _add_first_call(function: dict[str, str], deltas: list[Any]) -> str:
     for delta in deltas:
         piece = delta.get("function") if isinstance(delta, dict) and not delta.get("index") else None
         for key, value in piece.items() if isinstance(piece, dict) else ():
-            if isinstance(value, str):
+            # Some servers repeat the name in each piece, or number a second call 0 too.
+            again = key == "name" and (value == function.get(key) or function.get("arguments"))
+            if isinstance(value, str) and not again:
                 function[key] = function.get(key, "") + value
                 heard += value if key == "arguments" else ""
     return heard

@@ -160,7 +160,7 @@ class LocalModel:
     def abilities(self) -> Iterator[Ability]:
         """The abilities of the model, as `ChatModel.abilities`."""
         chat, server = self._connected(None)
-        for ability in chat.abilities():
+        for ability in chat.abilities(remember=False):
             server.use()
             yield ability
 
