@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from codenav.agents.conversation import Conversation
 from codenav.agents.history import History
 from codenav.agents.mending import MENDED, names_left, with_imports
+from codenav.agents.models.answers import tool_of
 from codenav.agents.parsing import parse
-from codenav.agents.prompts import compose
+from codenav.agents.prompts import NATIVE, compose, section_of
 from codenav.core.actions import Action, Code, InvalidAction, Offer, SearchObservation, Step, Turn, Unreadable
 from codenav.core.errors import ModelFailed, UsageError
 from codenav.core.messages import Completion, Sampling
@@ -29,14 +31,20 @@ class CodeNavAgent:
     """The agent with a model, in one conversation at a time.
 
     `prompts` is a folder of files that replace the built-in prompt files of the same name (`codenav prompt --copy`).
-    `notice` is called once when the conversation no longer fits, with a sentence on what is handed over.
+    `notice` is called once when the conversation no longer fits, with a sentence on what is handed over. With `native`
+    the model is offered each action as a tool of the protocol.
     """
 
     def __init__(
-        self, model: Model, *, prompts: Path | None = None, notice: Callable[[str], None] | None = None
+        self,
+        model: Model,
+        *,
+        prompts: Path | None = None,
+        notice: Callable[[str], None] | None = None,
+        native: bool = False,
     ) -> None:
         self.model = model
-        self._prompts = prompts
+        self._prompts, self._native = prompts, native
         self._notice = notice or (lambda text: None)
         self._acted = False
         self._conversation: Conversation | None = None
@@ -60,11 +68,17 @@ class CodeNavAgent:
             UsageError: a prompt file is missing or uses an unknown variable.
         """
         prompt = compose(description=description, environments=environments, folder=self._prompts)
+        tools: list[Mapping[str, Any]] = []
+        if self._native:
+            prompt += NATIVE
+            # The heading and the examples of a section are in the prompt.
+            about = {one.action.type: section_of(one, self._prompts).split("\n\n") for one in environments}
+            tools = [tool_of(type_, text[min(1, len(text) - 1)]) for type_, text in about.items()]
         self._environments = {environment.action.type: environment for environment in environments}
         self._actions = {name: environment.action for name, environment in self._environments.items()}
         self._held = [line.partition(":")[0] for line in self._variables().splitlines()]
         self._conversation = Conversation(
-            self.model, History(prompt, request), variables=self._variables, notice=self._notice
+            self.model, History(prompt, request), tools=tools, variables=self._variables, notice=self._notice
         )
         self._acted = False
         return prompt

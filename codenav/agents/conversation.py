@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from codenav.agents.handover import FINDINGS, REQUEST, ledger
 from codenav.agents.history import WHOLE, History
@@ -24,14 +25,22 @@ FINDINGS_SECONDS = 60.0
 class Conversation:
     """A history and the model that it is sent to.
 
-    `variables` gives those of the sandbox, a line each. `notice` is called once, with a sentence, when the conversation
+    `tools` are the actions as tools of the protocol, if the model is offered these. `variables` gives those of the
+    sandbox, a line each. `notice` is called once, with a sentence, when the conversation
     no longer fits.
     """
 
     def __init__(
-        self, model: Model, history: History, *, variables: Callable[[], str], notice: Callable[[str], None]
+        self,
+        model: Model,
+        history: History,
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        variables: Callable[[], str],
+        notice: Callable[[str], None],
     ) -> None:
         self.history = history
+        self._options: dict[str, Any] = {"tools": tools} if tools else {}
         self._model, self._variables, self._notice = model, variables, notice
         self._spent, self._handover, self._told = Usage(), "", False
 
@@ -46,7 +55,7 @@ class Conversation:
             pass
         while True:
             try:
-                chosen = {"sampling": sampling} if sampling else {}
+                chosen = {**self._options, **({"sampling": sampling} if sampling else {})}
                 return self._model.complete(history.messages(steps), timeout=_timeout(deadline), **chosen)
             except CodeNavError as error:
                 self._spent += error.partial.usage if error.partial else Usage()

@@ -13,6 +13,13 @@ FILES = Path(__file__).with_name("prompts")
 OVERVIEW = "overview"
 TYPES = ("search", "code", "code_summary", "ask", "done")
 """The actions with a built-in prompt file, in the order in which a session offers them."""
+NATIVE = """
+# Tools
+
+Where actions are offered to you as tools, call exactly one in each answer and leave out the tags: the name of the tool
+is TYPE, its arguments are the thought and the content. Your earlier actions are shown to you in tags.
+"""
+"""The end of the prompt of those who may be offered native tools. It also holds where they are not."""
 NO_DESCRIPTION = "No description was given. Search to see what is there."
 
 _VARIABLE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>\w+)\}")
@@ -32,15 +39,18 @@ def compose(*, description: str, environments: Sequence[Environment], folder: Pa
         UsageError: an action has no file, or a file cannot be read or uses an unknown variable.
     """
     folder = prompt_folder(folder)
-    sections = [
-        _filled(item.action.type, item.facts(), folder, own=getattr(item, "prompt", "")) for item in environments
-    ]
     variables = {
         "description": description.strip() or NO_DESCRIPTION,
         "types": ", ".join(item.action.type for item in environments),
-        "actions": "\n\n".join(sections),
+        "actions": "\n\n".join(section_of(item, folder) for item in environments),
     }
     return _filled(OVERVIEW, variables, folder) + "\n"
+
+
+def section_of(environment: Environment, folder: Path | None) -> str:
+    """The section of an action: its prompt with the facts of its environment; raises as `compose`."""
+    own = getattr(environment, "prompt", "")
+    return _filled(environment.action.type, environment.facts(), folder, own=own)
 
 
 def template(folder: Path | None = None) -> str:

@@ -153,7 +153,7 @@ sandbox_options = setting_options(
 )
 tool_options = setting_options("Tools", "secret", "allow", "approve", "server")
 agent_options = joined(
-    setting_options("Model", "base_url", "prompts", "profile", "tries"),
+    setting_options("Model", "base_url", "prompts", "profile", "action_format", "tries"),
     setting_options("Limits", "max_steps", "max_seconds", "max_tokens", "max_questions"),
     sandbox_options,
     tool_options,

@@ -33,6 +33,7 @@ class NamedModel:
         unset="learned from the server",
     )  # fmt: skip
     profile: str = setting("", "Prompts for it.", choices=("small", "full", "auto"), unset="`profile`")
+    action_format: str = setting("", "Form of its actions.", choices=("text", "tools"), unset="`action_format`")
     price_in: float = setting(0.0, "Dollars of a million tokens read.", least=0)
     price_out: float = setting(0.0, "Dollars of a million tokens written.", least=0)
 

@@ -139,6 +139,10 @@ class ModelOptions:
         "", "Prompts for a small or a large model; auto goes by its size: small is under 7 billion weights.",
         choices=PROFILES, usual="auto",
     )  # fmt: skip
+    action_format: str = setting(
+        "", "Form in which a large model writes its actions: tags in its text, or native calls of tools.",
+        choices=("text", "tools"), usual="text",
+    )  # fmt: skip
     tries: int | None = setting(
         None, "Scripts drawn for each step of a small model; the result that most give counts.",
         metavar="N", least=0, zero="the default", unset="3 for a model on this machine, else 1",

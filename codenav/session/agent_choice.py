@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from codenav.agents import CodeNavAgent
-from codenav.agents.models import model_name, open_model, traits_of
+from codenav.agents.models import ChatModel, LocalModel, model_name, open_model, traits_of
 from codenav.agents.prompts import prompt_folder
 from codenav.agents.small import DRAFTS, SmallAgent
 from codenav.core.config import load_config
@@ -31,15 +31,19 @@ def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str]
         NotFound, UsageError: the folder of prompts cannot be used.
     """
     prompts, model = prompt_folder(options.prompts or None), options.model
-    own = load_config().models.get(model_name(model, options.base_url)) if isinstance(model, str) else None
-    if own and own.profile:
-        options = replace(options, profile=own.profile)
     if isinstance(model, str):
+        own = load_config().named(model_name(model, options.base_url))
+        profile, form = own.profile or options.profile, own.action_format or options.action_format
+        options = replace(options, profile=profile, action_format=form)
         model = open_model(
             model, base_url=options.base_url, notice=notice, heard=options.heard, keep_alive=options.keep_alive
         )
         opening.callback(model.close)
     traits = traits_of(model)
-    if not options.is_small(traits.parameters):
-        return CodeNavAgent(model, prompts=prompts, notice=notice)
+    small, native = options.is_small(traits.parameters), options.action_format == "tools"
+    if native and (small or not isinstance(model, ChatModel | LocalModel)):
+        native = False
+        notice(f"actions stay text: {'the small profile' if small else model.name} has no native tools")
+    if not small:
+        return CodeNavAgent(model, prompts=prompts, notice=notice, native=native)
     return SmallAgent(model, drafts=options.tries or (DRAFTS if traits.local else 1))

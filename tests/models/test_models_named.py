@@ -89,6 +89,7 @@ def test_the_doctor_asks_the_server_of_the_table_with_its_key(big: ChatServer) -
         ("[models.big]\nmax_tokens = 0\n", "max_tokens in [models.big]"),
         ('[models.big]\nprofile = "medium"\n', "profile in [models.big]"),
         ("[models.big]\nseed = 1.5\n", "seed in [models.big]"),
+        ('[models.big]\naction_format = "xml"\n', "action_format in [models.big]"),
     ],
 )
 def test_a_table_that_is_wrong_is_told_in_one_sentence(codenav_home: Path, text: str, told: str) -> None:
