@@ -29,12 +29,19 @@ def find_plain(text: str) -> list[Found]:
     """The actions in an answer that has none in the tags, in order.
 
     `<action type="code">…</action>`; `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; JSON objects with the keys
-    of an action; and without any of these, the only block of Python, followed by at most a sentence.
+    of an action or of a call; and without any of these, the only block of Python, followed by at most a sentence.
     """
     shown = visible(text)
     if "<type>" in shown:
         return []
-    return _with_attribute(shown) or _calls(shown) or _objects(shown) or _block(shown)
+    bare = _FENCE.sub("", shown)
+    return (
+        _with_attribute(shown)
+        or _calls(shown, _CALL)
+        or _objects(bare)
+        or [call for call in _calls(bare, _OBJECT) if call.content]
+        or _block(shown)
+    )
 
 
 def _with_attribute(text: str) -> list[Found]:
@@ -47,9 +54,9 @@ def _with_attribute(text: str) -> list[Found]:
     return found
 
 
-def _calls(text: str) -> list[Found]:
+def _calls(text: str, opening: re.Pattern[str]) -> list[Found]:
     found: list[Found] = []
-    for data, start in _decoded(text, _CALL):
+    for data, start in _decoded(text, opening):
         given = data.get("arguments", data.get("parameters", {}))
         if isinstance(given, str):
             given = _loaded(given)
@@ -62,8 +69,7 @@ def _calls(text: str) -> list[Found]:
     return found
 
 
-def _objects(text: str) -> list[Found]:
-    bare = _FENCE.sub("", text)
+def _objects(bare: str) -> list[Found]:
     found: list[Found] = []
     for data, start in _decoded(bare, _OBJECT):
         if {"type", "content"} <= set(data) <= _KEYS and isinstance(data["type"], str):
