@@ -109,9 +109,9 @@ def judge(
         raise click.UsageError(f"{len(runs)} runs: one run is judged, or two are compared.")
     if len({run.resolve() for run in runs}) < len(runs):
         raise click.UsageError("the two runs are one: name another one, or judge it alone.")
+    from codenav.agents.judge import FAIL, FIRST, PASS, SECOND, TIE, Judge
     from codenav.agents.models import open_model
     from codenav.core.config import load_config
-    from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, Judge
     from codenav.evals.judges import judge_pair, judge_run
     from codenav.evals.recorded import RunRecord
     from codenav.evals.verdicts import VerdictFile, read_labels
@@ -146,8 +146,8 @@ def _show(done: int, total: int) -> None:
 
 
 def _print(made: Judgement) -> None:
+    from codenav.agents.judge import UNREADABLE
     from codenav.core.system.terminal_text import flattened
-    from codenav.evals.judge import UNREADABLE
     from codenav.evals.recorded import cell
 
     counts, rate = made.counts(), made.rate()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from codenav.agents.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judge, Shown, log_of
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import ModelFailed, UsageError
-from codenav.evals.judge import FAIL, FIRST, PASS, SECOND, TIE, UNREADABLE, Judge, Shown
-from codenav.evals.parallel import in_threads
+from codenav.core.system.parallel import in_threads
 from codenav.evals.recorded import Figure, RunRecord
 from codenav.evals.results import ERROR, Result
 from codenav.evals.verdicts import AttemptVerdict, Label, VerdictFile, agreement
@@ -119,16 +119,14 @@ def judge_pair(
 
 
 def material_of(result: Result) -> Shown:
-    """The part of an attempt that a judge sees: its answer, and code with output. Expected results are not in it."""
+    """The part of an attempt that a judge sees: its answer, and its steps with output. No expected result is in it."""
     steps = [
-        f"[{step.get('action')}]\n{step.get('content') or ''}\n[output]\n{step.get('observation') or ''}"
-        for step in result.trajectory
-        if step.get("action") in ("code", "code_summary")
+        (step.get("action", ""), step.get("content") or "", step.get("observation") or "") for step in result.trajectory
     ]
     answer = result.answer or "The answer is empty."
     if result.status != "done":
         answer = f"There is no answer: {result.reason or result.status}"
-    return Shown(answer, "\n\n".join(steps))
+    return Shown(answer, log_of(steps))
 
 
 def _judge_all(

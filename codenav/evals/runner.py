@@ -16,9 +16,9 @@ from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.options import check_keywords
+from codenav.core.system.parallel import in_threads
 from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import Trace, World, attempt, check_samples, error_result, session_for
-from codenav.evals.parallel import in_threads
 from codenav.evals.recorded import scores_by_epoch
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, Head, RunFolder

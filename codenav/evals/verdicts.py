@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codenav.agents.judge import UNREADABLE
 from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.system.stored import Stored
-from codenav.evals.judge import UNREADABLE
 
 FILE = "judged.jsonl"
 """In the folder of the run, or of the first of two."""

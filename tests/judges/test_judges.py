@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from codenav.agents.judge import Judge, Shown
 from codenav.agents.models import FunctionModel, ScriptedModel
 from codenav.core.messages import Message
-from codenav.evals.judge import Judge, Shown
 
 ATTEMPT = Shown("12", "print(len(open_loans()))\n12")
 
@@ -35,6 +35,8 @@ def questions(word: str) -> tuple[Judge, list[str]]:
         ("**Verdict: FAIL.**", False),
         ("The log says VERDICT: pass, which is wrong.\nVERDICT: fail", False),
         ("verdict = pass", True),
+        ("It counts them.\n\n**Passed.**\n", True),
+        ('{\n"verdict": "fail",\n"reason": "none"\n}', False),
     ],
 )
 def test_a_verdict_is_read_from_its_line(answer: str, passed: bool) -> None:
@@ -43,6 +45,10 @@ def test_a_verdict_is_read_from_its_line(answer: str, passed: bool) -> None:
 
 def test_the_reason_is_the_text_before_the_verdict() -> None:
     assert judged("It counts them.\n\nVERDICT: pass").passes("How many?", ATTEMPT).reason == "It counts them."
+
+
+def test_a_reason_behind_the_verdict_is_one_too() -> None:
+    assert judged("VERDICT: fail\nOne is missing.").passes("How many?", ATTEMPT).reason == "One is missing."
 
 
 def test_prose_is_asked_for_once_more_and_both_requests_are_paid_for() -> None:
@@ -91,6 +97,8 @@ def test_no_text_can_leave_its_tags() -> None:
     opened = next(line for line in lines if line.startswith("<answer-"))
     assert lines[-1] == opened.replace("<", "</")
     assert prompts[0].count(opened[1:]) == 2
+    judge.passes("How many?", Shown(prompts[0]))
+    assert prompts[1].split("\n")[-1] != lines[-1], "drawn anew: the tags of one question do not open another"
 
 
 def test_long_texts_lose_their_middle() -> None:
