@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from codenav.core.limits import Limits
     from codenav.core.messages import ModelReply
     from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions
+    from codenav.core.review import ReviewOptions
     from codenav.core.tool_selection import ToolSelection
     from codenav.core.usage import Usage
     from codenav.environments.standard import EpisodeParts, standard_environments
@@ -80,6 +81,7 @@ __all__ = [
     "Outcome",
     "Outline",
     "Resources",
+    "ReviewOptions",
     "RunEnded",
     "RunStarted",
     "SandboxOptions",
@@ -141,6 +143,7 @@ _HOME = {
     "codenav.navigation.outline": ("Outline",),
     "codenav.navigation.verbs": ("callees", "callers", "describe", "outline", "show"),
     "codenav.core.options": ("CheckOptions", "ModelOptions", "SandboxOptions", "StoreOptions", "ToolOptions"),
+    "codenav.core.review": ("ReviewOptions",),
     "codenav.core.tool_selection": ("ToolSelection",),
     "codenav.session.session": ("Session",),
     "codenav.toolgraph.graph": ("ToolGraph",),

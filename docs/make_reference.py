@@ -19,6 +19,7 @@ TITLES = {
     "sandbox": "The sandbox",
     "resources": "Limits of the code",
     "tools": "Tools",
+    "review": "Judges",
     "checks": "Checks of each step",
     "store": "The store of the indexes",
     "selection": "Order of hits",

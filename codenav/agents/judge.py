@@ -6,10 +6,9 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from codenav.core.errors import CodeNavError
-from codenav.core.messages import Completion, Message, Sampling
+from codenav.core.messages import Message, Sampling
 from codenav.core.protocols import Model
 from codenav.core.system.bounded import Deadline
 from codenav.core.usage import Usage
@@ -59,7 +58,7 @@ class Shown:
     answer: str
     """The answer, or one sentence on why there is none."""
     record: str = ""
-    """Code and output, in order: a text of `log_of`."""
+    """Code and output, in order, as `log_of` puts it."""
     summary: str = ""
     """The script that reproduces the answer, if there is one beside the record."""
 
@@ -92,12 +91,11 @@ class Judge:
     """
 
     def __init__(self, model: Model, *, timeout: float | None = 120.0, sampling: Sampling | None = None) -> None:
-        """`timeout` in seconds is for one question, also one that is asked twice. None is no limit.
+        """`timeout` in seconds is for one question, also if it is asked twice. None is no limit.
 
         `sampling` is that of the answers. Default: the model's own.
         """
-        self._model = model
-        self._timeout = math.inf if timeout is None else timeout
+        self._model, self._timeout = model, timeout
         self._chosen = {"sampling": sampling} if sampling else {}
 
     @property
@@ -105,15 +103,15 @@ class Judge:
         """The name of the model."""
         return self._model.name
 
-    def passes(self, request: str, attempt: Shown, *, timeout: float | None = None) -> Verdict:
-        """A verdict on whether the request was carried out. `timeout` in seconds counts where it is the shorter one.
+    def passes(self, request: str, attempt: Shown) -> Verdict:
+        """A verdict on whether the request was carried out.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed: as `Model.complete`.
         """
         prompt = _enclosed(request=request, record=attempt.record, summary=attempt.summary, answer=attempt.answer)
         words = {PASS: PASS, "passed": PASS, FAIL: FAIL, "failed": FAIL}
-        return self._ask(_PASS, prompt, words, "VERDICT: pass or VERDICT: fail", timeout)
+        return self._ask(_PASS, prompt, words, "VERDICT: pass or VERDICT: fail")
 
     def prefers(self, request: str, first: Shown, second: Shown) -> Verdict:
         """The better one of two attempts. The model is asked twice, once in each order.
@@ -138,20 +136,13 @@ class Judge:
         )
         return self._ask(_PREFERENCE, prompt, words, "VERDICT: 1, VERDICT: 2 or VERDICT: tie")
 
-    def _ask(
-        self, rules: str, prompt: str, words: Mapping[str, str], form: str, timeout: float | None = None
-    ) -> Verdict:
+    def _ask(self, rules: str, prompt: str, words: Mapping[str, str], form: str) -> Verdict:
         """The verdict by the word of the model. An answer without one is asked for once more."""
         messages, usage, reason = [Message("system", rules), Message("user", prompt)], Usage(), ""
-        deadline = Deadline(self._timeout if timeout is None else min(timeout, self._timeout))
+        deadline = Deadline(math.inf if self._timeout is None else self._timeout)
         for _ in range(2):
-            left = None if deadline.seconds == math.inf else deadline.left
-            try:
-                answer = self._model.complete(messages, timeout=left, **self._chosen)
-            except CodeNavError as error:
-                partial = error.partial or Completion("")
-                error.partial = replace(partial, usage=usage + partial.usage)
-                raise
+            left = None if self._timeout is None else deadline.left
+            answer = self._model.complete(messages, timeout=left, **self._chosen)
             usage += answer.usage
             word, before = _read(answer.text, words)
             reason = reason or before

@@ -21,7 +21,7 @@ TICK = 0.25
 WORTH_SAYING = 0.5
 """Seconds of waiting before the line is shown. For anything quicker it would only flicker."""
 
-WORKING = {"code": "running the code", "code_summary": "replaying the summary"}
+WORKING = {"code": "running the code", "code_summary": "replaying the summary", "done": "reading the answer"}
 """Descriptions of actions that may take long."""
 
 ERASE = "\r\x1b[K"

@@ -21,6 +21,7 @@ from codenav.cli.options import (
     print_json,
     say,
     setting_option,
+    setting_options,
 )
 from codenav.core.errors import CodeNavError, UsageError
 from codenav.core.events import RunStarted
@@ -52,6 +53,7 @@ run_options = joined(
         "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
     ),
     agent_options,
+    setting_options("Judges", "judges", "min_pass"),
     click.option("--stream", is_flag=True, help="With --json: print each event as it happens, one per line."),
     click.option("--quiet", "-q", is_flag=True, help="Print only the answer and the verdict."),
     click.option(
@@ -196,12 +198,13 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
     if result.verdict_told and result.summary.unsupported:
         say(f"Note: nothing that the replay left holds {', '.join(result.summary.unsupported)}", err=True)
     if not quiet:
-        say(steps.cost_text(result), err=True)
+        for cost in (steps.cost_text(result), *steps.model_costs(result)):
+            say(cost, err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
     # The result comes last, where the eye is.
     if result.answer:
         say(result.answer)
-    for verdict in filter(None, (result.agreement_told, result.verdict_told)):
+    for verdict in filter(None, (result.agreement_told, result.judges_told, result.verdict_told)):
         say(verdict)
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)

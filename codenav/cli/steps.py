@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from codenav.core.actions import Action, Step
     from codenav.core.events import Unfinished
     from codenav.core.execution import ToolCall
+    from codenav.core.usage import Usage
     from codenav.episodes.record import EpisodeResult
 
 LINES = 12
@@ -99,7 +100,11 @@ def result_lines(step: Step, room: Room) -> Iterator[Line]:
     """Yield the lines for the result of an action. The answer, and what the person said, are shown elsewhere."""
     kind, data = step.action.type, step.observation.to_data()
     if _not_approved(data):
-        yield room.line(f"   → {step.observation.text}", "yellow")
+        if kind == "done":
+            yield room.line(f"{step.number}. done  {flattened(step.action.content, 1000)}", "bold")
+        # Only the first line of an answer's judges is for a person.
+        text = step.observation.text if room.is_all else step.observation.text.partition("\n")[0]
+        yield room.line(f"   → {text}", "yellow")
     elif isinstance(data, Mapping) and "rule" in data:
         yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
         yield from room.block(step.action.content or "(nothing)", lines=INVALID_LINES)
@@ -132,7 +137,7 @@ def failure_lines(step: Step, room: Room) -> Iterator[Line]:
 
 
 def _not_approved(data: Any) -> bool:
-    return isinstance(data, Mapping) and data.get("rule") == "not_approved"
+    return isinstance(data, Mapping) and data.get("rule") in ("not_approved", "not_accepted")
 
 
 def call_lines(calls: Sequence[ToolCall], room: Room, *, by: str = "") -> Iterator[Line]:
@@ -170,11 +175,19 @@ def cut_off_lines(cut_off: Unfinished | None, room: Room) -> Iterator[Line]:
 
 def cost_text(result: EpisodeResult) -> str:
     """Return `3 steps, 4,210 tokens in 3 requests, $0.0093, 12.4 s`, without what is not known."""
-    usage = result.usage
+    return ", ".join([counted(len(result.steps), "step"), *_cost(result.usage), f"{result.seconds:,.1f} s"])
+
+
+def model_costs(result: EpisodeResult) -> list[str]:
+    """Return `gpt-5: 4,210 tokens in 3 requests, $0.0093` for each model, if there are several."""
+    costs = [f"{name}: {', '.join(_cost(usage))}" for name, usage in result.usage_by_model.items() if usage.requests]
+    return costs if len(costs) > 1 else []
+
+
+def _cost(usage: Usage) -> list[str]:
     about = "about " if usage.estimated else ""
     asked = [f"{about}{usage.tokens:,} tokens in {counted(usage.requests, 'request')}"] if usage.requests else []
-    cost = [f"{about}${usage.dollars:,.4f}"] if usage.dollars else []
-    return ", ".join([counted(len(result.steps), "step"), *asked, *cost, f"{result.seconds:,.1f} s"])
+    return asked + ([f"{about}${usage.dollars:,.4f}"] if usage.dollars else [])
 
 
 def _heading(number: int, action: Action) -> str:
@@ -256,6 +269,10 @@ def _transcript_lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
         yield Line(f"Answer   {neutral(result.answer)}")
     if result.agreement_told:
         yield Line(neutral(f"Agreed   {result.agreement_told.removeprefix('agreement: ')}"))
+    if result.judges_told:
+        yield Line(f"Judges   {result.judges_told.removeprefix('judges: ')}")
+        for vote in result.votes:
+            yield room.line(f"         {vote.judge}: {vote.word}  {flattened(vote.reason, 1000)}")
     if result.summary.code:
         yield Line(neutral(f"Summary  {result.verdict_told.removeprefix('summary: ')}".rstrip()))
         if result.summary.unsupported:
@@ -275,6 +292,8 @@ def _head_of(result: EpisodeResult, room: Room) -> Iterator[Line]:
     # Never cut, so that the path can be copied.
     yield Line(neutral(f"Sandbox  {result.sandbox.get('backend', 'none')}, work folder {result.work_dir or 'none'}"))
     yield room.line(f"Status   {result.status.value}, {cost_text(result)}")
+    for cost in model_costs(result):
+        yield room.line(f"         {cost}")
     if result.reason:
         yield Line(neutral(f"Reason   {result.reason}"))
     for notice in result.notices:

@@ -29,6 +29,7 @@ from codenav.core.options import (
     near_one,
 )
 from codenav.core.options import StoreOptions as StoreOptions
+from codenav.core.review import ReviewOptions
 from codenav.core.setting import Setting, filled, settings_of, updated
 from codenav.core.tool_selection import ToolSelection
 
@@ -45,6 +46,7 @@ class Config:
     sandbox: SandboxOptions = SandboxOptions()
     resources: Resources = Resources()
     tools: ToolOptions = ToolOptions()
+    review: ReviewOptions = ReviewOptions()
     checks: CheckOptions = CheckOptions()
     store: StoreOptions = StoreOptions()
     selection: ToolSelection = ToolSelection()

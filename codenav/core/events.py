@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from codenav.core.actions import Action, Step, Summary, action_from
 from codenav.core.execution import ToolCall
 from codenav.core.limits import Limits
-from codenav.core.system.stored import Makers, Stored
+from codenav.core.system.stored import Makers, Stored, all_of
 from codenav.core.usage import Usage
 
 
@@ -159,6 +159,16 @@ class Unfinished(Event):
 
 
 @dataclass(frozen=True)
+class Vote(Stored):
+    """The vote of one judge on an answer."""
+
+    judge: str
+    word: str
+    """`pass` or `fail`; `unreadable` if it said neither when asked twice; `none` if it could not be asked in time."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class RunEnded(Event):
     """The last line of a record."""
 
@@ -174,8 +184,17 @@ class RunEnded(Event):
     exit_code: int = 0
     agreement: str = ""
     """How many of the scripts that were tried gave the answer: `2 of 3`. Empty if there was one only."""
+    verdict: str = ""
+    """The judges' word on the answer: `accepted`, `refused`, or `unjudged` if too few of them had one. Empty without
+    judges."""
+    votes: Sequence[Vote] = ()
+    usage_by_model: Mapping[str, Usage] = field(default_factory=dict)
+    """The parts of `usage`."""
 
-    made: ClassVar[Makers] = {"status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict}
+    made: ClassVar[Makers] = {
+        "status": Status, "summary": Summary.from_dict, "usage": Usage.from_dict, "votes": all_of(Vote),
+        "usage_by_model": lambda data: {name: Usage.from_dict(one) for name, one in data.items()},
+    }  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
 
 

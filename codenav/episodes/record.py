@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from codenav.core.actions import CodeObservation, Step, Summary
 from codenav.core.errors import CodeNavError, UsageError
-from codenav.core.events import ActionTaken, Event, RunEnded, RunStarted, Status, ToolCalled, Unfinished
+from codenav.core.events import ActionTaken, Event, RunEnded, RunStarted, Status, ToolCalled, Unfinished, Vote
 from codenav.core.limits import Limits
 from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened
@@ -44,6 +44,11 @@ class EpisodeResult(Document):
     """The exit code of `codenav run` for this episode."""
     agreement: str = ""
     """As in `RunEnded`."""
+    verdict: str = ""
+    """The judges' word on the answer: `accepted`, `refused` or `unjudged`. Empty without judges."""
+    votes: Sequence[Vote] = ()
+    usage_by_model: Mapping[str, Usage] = field(default_factory=dict)
+    """The parts of `usage`. Empty for a run without an end in its record."""
     unfinished: Unfinished | None = None
     """The text that the model had written when its last request was cut off."""
     sources: Sequence[Mapping[str, Any]] = ()
@@ -78,7 +83,7 @@ class EpisodeResult(Document):
     stored: ClassVar[Sequence[str]] = (
         "format", "id", "request", "status", "answer", "summary", "steps", "usage", "sources", "limits",
         "model", "sandbox", "work_dir", "started", "seconds", "reason", "hint", "exit_code",
-        "agreement", "unfinished",
+        "agreement", "verdict", "votes", "usage_by_model", "unfinished",
         "description", "prompt", "codenav", "parent", "restored", "calls", "under_way", "notices",
     )  # fmt: skip
     digits: ClassVar[Mapping[str, int]] = {"seconds": 3}
@@ -92,7 +97,7 @@ class EpisodeResult(Document):
         """The answer and the verdict, as `codenav run` prints them; of a run without an answer, why there is none."""
         ended = [f"{self.status.value}: {self.reason}" if self.reason else self.status.value]
         hint = [f"Try: {self.hint}"] if self.hint and not self.answer else []
-        told = filter(None, [self.agreement_told, self.verdict_told])
+        told = filter(None, [self.agreement_told, self.judges_told, self.verdict_told])
         return "\n".join([*([self.answer] if self.answer else ended), *hint, *told])
 
     @property
@@ -101,6 +106,14 @@ class EpisodeResult(Document):
         if not self.agreement or not self.answer:
             return ""
         return f"agreement: {self.agreement}" + (": check it" if self.agreement.startswith("1 ") else "")
+
+    @property
+    def judges_told(self) -> str:
+        """The line with the votes of the judges; empty where nobody judged."""
+        passed = sum(vote.word == "pass" for vote in self.votes)
+        told = [self.verdict] if self.verdict != "accepted" else []
+        told += [f"{passed} of {len(self.votes)} accepted it"] if self.votes else []
+        return f"judges: {', '.join(told)}" if self.verdict else ""
 
     @property
     def verdict_told(self) -> str:

@@ -259,6 +259,7 @@ def open_session(*, on: On | Sequence[On], **keywords: Any) -> Session:
         "limits": updated(given.pop("limits", None) or config.limits, given),
         "checks": updated(config.checks, given),
         "tools": updated(config.tools, given),
+        "review": updated(config.review, given),
         "selection": updated(config.selection, given),
     }
     if parts["model"] == model:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from codenav.core.actions import Step, Unreadable
 from codenav.core.errors import LimitReached
 from codenav.core.limits import Limits
+from codenav.core.usage import Usage
 
 
 class Budget:
@@ -15,7 +17,17 @@ class Budget:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._usages: dict[str, Usage] = {}
         self.begin()
+
+    def spend(self, model: str, usage: Usage) -> None:
+        """Count the cost of a model."""
+        self._usages[model] = self._usages.get(model, Usage()) + usage
+
+    @property
+    def spent(self) -> dict[str, Any]:
+        """The fields of `RunEnded` that tell what the models cost."""
+        return {"usage": sum(self._usages.values(), Usage()), "usage_by_model": dict(self._usages)}
 
     def begin(self) -> None:
         """Start the clock anew."""
@@ -31,13 +43,13 @@ class Budget:
         """The seconds that are left, never under 0.1; None without a limit."""
         return max(self._limits.seconds - self.seconds, 0.1) if self._limits.seconds else None
 
-    def check(self, *, steps: int, tokens: int) -> None:
+    def check(self, *, steps: int) -> None:
         """Compare what was spent with the limits.
 
         Raises:
             LimitReached: one has been reached.
         """
-        limits, seconds = self._limits, self.seconds
+        limits, seconds, tokens = self._limits, self.seconds, self.spent["usage"].tokens
         if limits.steps and steps >= limits.steps:
             raise LimitReached("steps", steps, limits.steps)
         if limits.seconds and seconds >= limits.seconds:

@@ -83,9 +83,9 @@ class Episode:
         self.request = checked_request(request)
         self.limits = limits or Limits()
         self.steps: list[Step] = []
-        self.usage = Usage()
         self._agent = agent
-        self._responder = Responder(environments, reviewers)
+        self._budget, self._repeats = Budget(self.limits), Repeats(self.limits.repeats)
+        self._responder = Responder(environments, reviewers, self._budget)
         self._listeners = list(listeners)
         self._late = late
         self._scope = CancelScope()
@@ -97,7 +97,6 @@ class Episode:
         self._emitting = threading.RLock()
         self._unfinished: Unfinished | None = None
         self._ended: RunEnded | None = None
-        self._budget, self._repeats = Budget(self.limits), Repeats(self.limits.repeats)
         prompt = agent.brief(request, description=description, environments=environments)
         facts = facts or EpisodeFacts()
         self._folder = facts.folder
@@ -182,6 +181,11 @@ class Episode:
         return self.result
 
     @property
+    def usage(self) -> Usage:
+        """The cost so far, of agent and judges."""
+        return self.result.usage
+
+    @property
     def ended(self) -> bool:
         """True once there is an answer, or a reason why there is none."""
         return self._ended is not None
@@ -196,7 +200,7 @@ class Episode:
             calls=tuple(calls),
             under_way=self._under_way,
             unfinished=self._unfinished,
-            usage=self.usage,
+            **self._budget.spent,
         )
         return result.ended_by(self._ended) if self._ended else result
 
@@ -232,9 +236,7 @@ class Episode:
             raise
 
     def _interrupted(self, reason: str) -> None:
-        # An answer that was already given survives an interruption of its replay.
-        answer = self.steps[-1].observation.text if self.steps and self.steps[-1].observation.ends else ""
-        self._end(RunEnded(Status.INTERRUPTED, answer=answer, reason=reason, exit_code=130))
+        self._end(RunEnded(Status.INTERRUPTED, reason=reason, exit_code=130))
 
     def _start(self) -> Event:
         self._started = True
@@ -257,7 +259,7 @@ class Episode:
                 pass
             raise
         yield from self._flush()
-        self.usage += turn.usage
+        self._budget.spend(self._agent.name, turn.usage)
         self._under_way = ActionTaken(len(self.steps) + 1, turn.action)
         yield self._emit(self._under_way)
         step = self._carry_out(turn, began)
@@ -284,13 +286,13 @@ class Episode:
 
     def _check(self) -> None:
         self._scope.check()
-        self._budget.check(steps=len(self.steps), tokens=self.usage.tokens)
+        self._budget.check(steps=len(self.steps))
 
     def _cut_off(self, partial: Completion | None) -> Iterator[Event]:
         """Count and keep what a failed model call has cost and written."""
         if partial is None:
             return
-        self.usage += partial.usage
+        self._budget.spend(self._agent.name, partial.usage)
         if partial.text or partial.reasoning:
             self._unfinished = Unfinished(partial.text, partial.reasoning, partial.usage)
             yield self._emit(self._unfinished)
@@ -324,7 +326,8 @@ class Episode:
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:
             summary = ending.summary if ending.summary.code else self._conclusion.kept(self.steps, ending.reason)
-            self._ended = replace(ending, usage=self.usage, seconds=self._budget.seconds, summary=summary)
+            told = {**self._responder.told, **self._budget.spent}
+            self._ended = replace(ending, seconds=self._budget.seconds, summary=summary, **told)
             with self._emitting:
                 for listener in self._listeners:
                     try:

@@ -20,7 +20,8 @@ from codenav.core.events import Event
 from codenav.core.execution import SandboxInfo
 from codenav.core.limits import Limits
 from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
-from codenav.core.protocols import Agent, Environment, Listener, Model, Store
+from codenav.core.protocols import Agent, Environment, Listener, Model, Reviewer, Store
+from codenav.core.review import ReviewOptions
 from codenav.core.secrets.masking import masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.interpreter import Interpreter, find_interpreter
@@ -43,6 +44,7 @@ from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
 from codenav.session.host_calls import recorded
+from codenav.session.panel import open_panel
 from codenav.session.questions import Questions, checked_answers, tell_left
 from codenav.session.resuming import Past
 from codenav.session.sandbox_factory import SandboxFactory, checked_work_dir, sources_of
@@ -102,6 +104,8 @@ class Session(Closing):
     """The tools that read each step of code. Default: the configured ones."""
     tools: ToolOptions | None = None
     """The calls that the code may make to tools of the sources. Default: the configured ones."""
+    review: ReviewOptions | None = None
+    """The judges of each answer. Default: the configured ones."""
     limits: Limits | None = None
     """The limits of each episode. Default: the configured ones."""
     description: str | Path | None = None
@@ -145,6 +149,7 @@ class Session(Closing):
             store, secrets = _opened_store(self.store, config, self._tell, opening)
             self._secrets = {**secrets, **self._selection.secrets()}
             self._agent = self._make_agent(opening)
+            self._panel = open_panel(self.review or config.review, model_options(self.model), opening, self._noticed)
             python = self._prepare_sandbox(config)
             self.indexes = open_indexes(
                 listed(self.on), python=python, store=store, opening=opening, progress=self.progress,
@@ -318,6 +323,7 @@ class Session(Closing):
                 limits=limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
+                reviewers=self._reviewers(questions),
                 earlier=questions.earlier,
                 facts=facts,
                 late=lambda: space.sandbox.run("").late_output,
@@ -330,6 +336,10 @@ class Session(Closing):
         if following:
             following.result = lambda: episode.result
         return episode
+
+    def _reviewers(self, questions: Questions) -> list[Reviewer]:
+        """The readers of an answer, the costly ones last."""
+        return [replace(self._panel, requests=questions.requests, earlier=questions.earlier)] if self._panel else []
 
     def _started(self, folder: Path) -> Workspace:
         past, objects = self.past, self._records.objects

@@ -67,5 +67,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return dict(value)
+        return {key: item.to_dict() if isinstance(item, Document) else item for key, item in value.items()}
     return value.value if isinstance(value, StrEnum) else value
