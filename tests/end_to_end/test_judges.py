@@ -32,9 +32,11 @@ def playing(server: ChatServer, actions: list[Action], **votes: Vote) -> None:
 
     def play(body: dict[str, Any]) -> Reply:
         if body["model"] not in votes:
-            return actions[sum(message["role"] == "assistant" for message in body["messages"])]
+            taken = sum(message["role"] == "assistant" for message in body["messages"])
+            return actions[int(taken)]
         vote = votes[body["model"]]
-        return vote(body["messages"][1]["content"]) if callable(vote) else vote
+        said: str | Hang = vote(body["messages"][1]["content"]) if callable(vote) else vote
+        return said
 
     server.models = ["test-model", *votes]
     server.strict = True

@@ -14,9 +14,9 @@ from chat_server import ChatServer, Hang
 from command_line import codenav, start
 from made_runs import made_result, made_run
 
+from codenav.agents.judge import Judge
 from codenav.agents.models import FunctionModel, ScriptedModel
 from codenav.core import schemas
-from codenav.agents.judge import Judge
 from codenav.evals.judges import judge_pair, judge_run, material_of
 from codenav.evals.recorded import RunRecord
 from codenav.evals.verdicts import Label, VerdictFile, agreement
