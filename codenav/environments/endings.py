@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from codenav.core.actions import Action, Ask, AskObservation, CodeSummary, Done, DoneObservation, SummaryObservation
@@ -9,8 +10,12 @@ from codenav.core.execution import Verdict
 from codenav.core.protocols import Verifier
 from codenav.environments.formatting import summarised
 
-GAVE_UP = "FAILED:"
-"""Prefix of an answer with which the agent gives up; the reason follows."""
+GAVE_UP = re.compile(
+    r"[\s*_#>`]*(?:failed|fehlgeschlagen|gescheitert|[ée]chec|[ée]chou[ée]|fallido|fracaso|fallito|falhou|mislukt|"
+    r"неудача|не удалось|失败|失敗|실패)[\s*_`]*[:\uff1a][\s*_`]*",
+    re.IGNORECASE,
+)
+"""Beginning of an answer with which the agent gives up. Models translate the mark, or set it bold."""
 
 NOBODY = "Nobody is there to answer. Decide for yourself, and say in your answer what you assumed."
 
@@ -67,6 +72,6 @@ class DoneEnvironment:
     def respond(self, action: Action, *, timeout: float | None = None) -> DoneObservation:
         """End the episode."""
         answer = action.content.strip()
-        if answer.upper().startswith(GAVE_UP):
-            return DoneObservation(answer[len(GAVE_UP) :].strip(), gave_up=True)
+        if mark := GAVE_UP.match(answer):
+            return DoneObservation(answer[mark.end() :], gave_up=True)
         return DoneObservation(answer, agreement=action.agreement if isinstance(action, Done) else "")
