@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from codenav.agents.models.scripted import read_script
+from codenav.agents.models.scripted import read_script, sent_back
 from codenav.core.actions import Action
 from codenav.core.usage import estimate_tokens
 
@@ -225,6 +225,9 @@ class ChatServer:
         with self.received:
             number = self._played[mention] = self._played.get(mention, 0) + 1
         if number > len(script):
+            last = script[-1] if script else ""
+            if isinstance(last, Action | str) and sent_back(last, said):
+                return last
             return Fault(400, f"the script has no answer {number}", None, "invalid_request_error")
         entry = script[number - 1]
         return entry(body) if callable(entry) else entry

@@ -106,8 +106,12 @@ def result_lines(step: Step, room: Room) -> Iterator[Line]:
         text = step.observation.text if room.is_all else step.observation.text.partition("\n")[0]
         yield room.line(f"   → {text}", "yellow")
     elif isinstance(data, Mapping) and "rule" in data:
-        yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
+        back = data["rule"] == "not_accepted"
+        what = "answer, sent back:" if back else f"no valid action ({data['rule']}); the model wrote:"
+        yield room.line(f"{step.number}. {what}", "yellow")
         yield from room.block(step.action.content or "(nothing)", lines=INVALID_LINES)
+        if back:
+            yield room.line(f"   → {step.observation.text}", "yellow")
     elif room.is_all and not step.observation.ends:
         yield Line("   ──", "dim")
         yield from room.block(step.observation.text)

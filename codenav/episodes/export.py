@@ -93,7 +93,7 @@ def outcome(step: Mapping[str, Any]) -> str:
     """The outcome of a step of the document in a word or two: `ok`, `error`, `timeout`, `3 hits`, `reproduced`, …"""
     kind, data = step["action"]["type"], step["observation"]
     if "rule" in data:
-        return "not approved" if data["rule"] == "not_approved" else "invalid"
+        return {"not_approved": "not approved", "not_accepted": "sent back"}.get(data["rule"], "invalid")
     if kind == "code":
         return str(data["outcome"])
     if kind == "search":

@@ -29,15 +29,26 @@ _PLAIN = frozenset({
 _YES = re.compile(r"\W*(yes|true|no|false)\b", re.IGNORECASE)
 
 
-def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, known: Sequence[str] = ()) -> list[str]:
+def unsupported(
+    answer: str,
+    replayed: Replayed,
+    *,
+    script: str,
+    request: str,
+    known: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    unmarked: bool = True,
+) -> list[str]:
     """The numbers and names of an answer that nothing supports, in order.
 
-    The replay's output and variables, or the request, support numbers, also rounded or reformatted; the script and
-    `known` (names of files, sources, versions) also support quoted names. A name without quotes is a capitalised word
-    after `is` or a colon, or an answer of a word or two.
+    The replay's output and variables, further `outputs`, or the request, support numbers, also rounded or reformatted;
+    the script and `known` (names of files, sources, versions) also support quoted names. A name without quotes is a
+    capitalised word after `is` or a colon, or an answer of a word or two; it counts if `unmarked` names do.
     """
     held = replayed.held
     output = Pool().add(held.numbers, held.many, [request, *small_reprs(held), *held.texts]).add_output(replayed.output)
+    for text in outputs:
+        output.add_output(text)
     numbers, _ = Code([script]).constants()
     output.add(one for one in numbers if one >= 10 or one != int(one))
     named = Pool(text="\n".join([output.text, script, *replayed.files, *known]).casefold())
@@ -57,8 +68,9 @@ def unsupported(answer: str, replayed: Replayed, *, script: str, request: str, k
             continue
         if not output.holds(number) and not _all_numbers(number.text.replace(",", " "), output):
             lacking.append(number.text)
-    lacking += [name for name in _bare_names(answer) if not printed.names(name)]
-    lacking += _contradiction(answer, replayed.output) + _another(answer, replayed)
+    if unmarked:
+        lacking += [name for name in _bare_names(answer) if not printed.names(name)]
+        lacking += _contradiction(answer, replayed.output) + _another(answer, replayed)
     return list(dict.fromkeys(lacking))[:MOST_TOLD]
 
 

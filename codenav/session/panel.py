@@ -20,6 +20,7 @@ from codenav.core.system.parallel import in_threads
 from codenav.core.system.terminal_text import flattened, shortened
 from codenav.core.usage import Usage
 from codenav.episodes.verify import last_summary, script_from_steps
+from codenav.session.questions import Questions
 
 ROUNDS = 2
 """Times that an answer is sent back."""
@@ -44,10 +45,8 @@ class Panel:
     least: int
     """Judges that have to accept an answer."""
     notice: Callable[[str], None]
-    requests: Sequence[str] = ()
-    """Each request so far, and each answer of a person."""
-    earlier: Sequence[Step] = ()
-    """Steps that ran before in the same sandbox."""
+    questions: Questions = field(default_factory=Questions)
+    """Those of the episode, with its requests, and the steps that ran before in the same sandbox."""
     spend: Callable[[str, Usage], None] = lambda model, usage: None
     """Called with the name of a model and the cost of its verdict."""
     verdict: str = field(default="unjudged", init=False)
@@ -58,7 +57,7 @@ class Panel:
         """Ask all judges at the same time. See `protocols.Reviewer`."""
         self.verdict, self.votes, self._rounds = "unjudged", (), self._rounds + 1
         sent = last_summary(steps)
-        script = sent.code if sent else script_from_steps([*self.earlier, *steps])
+        script = sent.code if sent else script_from_steps([*self.questions.earlier, *steps])
         log = log_of((step.action.type, step.action.content, step.observation.text) for step in steps)
         seconds, scope = LONGEST if timeout is None else min(timeout, LONGEST), current_scope()
 
@@ -67,7 +66,7 @@ class Panel:
             with scope.entered():
                 try:
                     judge = Judge(model, timeout=seconds, sampling=sampling)
-                    return place, judge.passes("\n".join(self.requests), Shown(answer, log, script))
+                    return place, judge.passes(self.questions.text, Shown(answer, log, script))
                 except Cancelled:
                     raise
                 except CodeNavError as error:

@@ -11,18 +11,28 @@ from codenav.episodes.record import EpisodeResult
 
 
 class Questions:
-    """The questions of one episode. Answers given beforehand are taken first, then a person is asked, then nobody."""
+    """The requests of a session with the questions of one episode. Answers given beforehand are taken first, then a person is asked, then nobody."""
 
     def __init__(
-        self, person: Callable[[str], str | None] | None, given: list[str], most: int, request: str,
-        before: Sequence[EpisodeResult],
-    ) -> None:  # fmt: skip
-        """`given` loses the answers that are taken. `most` bounds the questions. `before` are the earlier episodes."""
-        self._person, self._given, self._left = person, given, most
+        self,
+        request: str = "",
+        before: Sequence[EpisodeResult] = (),
+        *,
+        person: Callable[[str], str | None] | None = None,
+        given: list[str] | None = None,
+        most: int = 0,
+    ) -> None:
+        """`before` are the earlier episodes. `given` loses the answers that are taken. `most` bounds the questions."""
+        self._person, self._given, self._left = person, given if given is not None else [], most
         self.earlier = [step for episode in before for step in episode.steps]
         self.requests = [*(episode.request for episode in before), request]
         """Each request so far, and each answer, which is a part of it."""
         self._lock = threading.Lock()
+
+    @property
+    def text(self) -> str:
+        """The requests with the answers, a line each."""
+        return "\n".join(self.requests)
 
     @property
     def open(self) -> bool:

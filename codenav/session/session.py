@@ -40,6 +40,7 @@ from codenav.retrieval.source_index import Notify, On, listed, open_indexes
 from codenav.retrieval.stores import open_store
 from codenav.session import importing
 from codenav.session.agent_choice import model_options, open_agent
+from codenav.session.coverage import Coverage
 from codenav.session.description_text import following_text, text_of
 from codenav.session.episode import Episode
 from codenav.session.episode_facts import EpisodeFacts, checked_request
@@ -275,7 +276,7 @@ class Session(Closing):
             space.mark()
         before = [*(self.past.episodes if self.past else ()), *(episode.result for episode in self._episodes)]
         limits = self.limits or load_config().limits
-        questions = Questions(self.ask, self._answers, limits.questions, request, before)
+        questions = Questions(request, before, person=self.ask, given=self._answers, most=limits.questions)
         calls = EpisodeCalls(self._calls, request, options=self._allowed) if self._calls else None
         replay = space.replay(questions.requests, calls=calls)
         secrets = {**self._secrets, **self._factory.template.env, **self._factory.secrets}
@@ -314,6 +315,9 @@ class Session(Closing):
         recorder = self._records.recorder(id, secrets=secrets)
         if isinstance(self._agent, SmallAgent):
             limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
+        reviewers: list[Reviewer] = [Coverage(space.sandbox, questions, facts, limits)]
+        if self._panel:
+            reviewers.append(replace(self._panel, questions=questions))
         try:
             episode = Episode(
                 request,
@@ -323,7 +327,7 @@ class Session(Closing):
                 limits=limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
-                reviewers=self._reviewers(questions),
+                reviewers=reviewers,
                 earlier=questions.earlier,
                 facts=facts,
                 late=lambda: space.sandbox.run("").late_output,
@@ -336,10 +340,6 @@ class Session(Closing):
         if following:
             following.result = lambda: episode.result
         return episode
-
-    def _reviewers(self, questions: Questions) -> list[Reviewer]:
-        """The readers of an answer, the costly ones last."""
-        return [replace(self._panel, requests=questions.requests, earlier=questions.earlier)] if self._panel else []
 
     def _started(self, folder: Path) -> Workspace:
         past, objects = self.past, self._records.objects

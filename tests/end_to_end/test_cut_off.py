@@ -93,9 +93,9 @@ def test_by_an_interrupt(chat_server: ChatServer, library: Path, number: int) ->
 
 
 def test_a_connection_that_breaks_is_asked_again_and_counts(run: Run, chat_server: ChatServer, library: Path) -> None:
-    chat_server.script = [Begun(WRITTEN, breaks=True), Done("600")]
+    chat_server.script = [Begun(WRITTEN, breaks=True), Done("large")]
     ran = run("Area?", "--on", library)
-    assert (ran.code, ran.out) == (0, "600\n"), ran.err
+    assert (ran.code, ran.out) == (0, "large\n"), ran.err
     record = last()
     assert (record["unfinished"], record["usage"]["requests"]) == (None, 2)
 
@@ -109,7 +109,7 @@ class TestWhatIsSeen:
 
     @pytest.mark.parametrize("quiet", ["--quiet", "--json"])
     def test_a_quiet_run_says_nothing_of_it(self, run: Run, chat_server: ChatServer, library: Path, quiet: str) -> None:
-        chat_server.script = [Done("600")]
+        chat_server.script = [Done("large")]
         assert "request" not in run("Area?", "--on", library, quiet, "--verbose").err
 
     def test_a_pipe_gets_no_line_that_moves(self, run: Run, chat_server: ChatServer, library: Path) -> None:
@@ -126,7 +126,7 @@ class TestWhatIsSeen:
         assert drawn and all(len(line) < 80 for line in drawn), shown
 
     def test_the_line_says_how_long_and_how_much(self, chat_server: ChatServer, library: Path) -> None:
-        chat_server.script = [Begun("word " * 200), Done("600")]
+        chat_server.script = [Begun("word " * 200), Done("large")]
         code, shown = on_a_terminal(
             "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "gpt-5", "--base-url",
             chat_server.url, until="tokens", then=chat_server.released.set,
@@ -162,7 +162,7 @@ class TestWhatIsSeen:
     def test_verbose_shows_the_text_as_it_streams_and_it_steers_nothing(
         self, chat_server: ChatServer, library: Path
     ) -> None:
-        chat_server.script = [Begun("I \x1b[31mthink so"), Done("600")]
+        chat_server.script = [Begun("I \x1b[31mthink so"), Done("large")]
         _, shown = on_a_terminal(
             "run", "Area?", "--on", library, "--verbose", "--set=checks.types=no", "--model", "gpt-5", "--base-url",
             chat_server.url, until="so", then=chat_server.released.set,
@@ -172,11 +172,11 @@ class TestWhatIsSeen:
 
 class TestPython:
     def test_a_listener_hears_what_the_model_writes(self, chat_server: ChatServer, library: Path) -> None:
-        chat_server.script = [Done("600")]
+        chat_server.script = [Done("large")]
         heard: list[package.ModelReply] = []
         result = package.run("Area?", on=library, model="m", base_url=chat_server.url, heard=heard.append)
         assert heard[0].begins
-        assert Done("600").to_xml().startswith("".join(item.text for item in heard))
+        assert Done("large").to_xml().startswith("".join(item.text for item in heard))
         assert result.unfinished is None
 
     def test_a_model_of_ones_own_can_tell_what_it_had_written(self, library: Path) -> None:
@@ -202,9 +202,9 @@ class TestAServerWithoutAModel:
         assert (row["ok"], row["detail"]) == (False, "no model is configured, and none is installed")
 
     def test_with_a_model_the_variable_names_the_server(self, chat_server: ChatServer, library: Path) -> None:
-        chat_server.script = [Done("600")]
+        chat_server.script = [Done("large")]
         ran = codenav(
             "run", "Area?", "--on", library, "--set=checks.types=no", "--model", "m",
             env={"OPENAI_BASE_URL": chat_server.url},
         )  # fmt: skip
-        assert (ran.code, ran.out) == (0, "600\n"), ran.err
+        assert (ran.code, ran.out) == (0, "large\n"), ran.err

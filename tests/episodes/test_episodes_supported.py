@@ -82,3 +82,16 @@ def test_another_name_of_the_data_than_the_one_that_was_printed() -> None:
     left = Replayed("Oslo\n", Held({}, texts=("Oslo", "Rome", "has")))
     assert unsupported("Rome has most.", left, script="", request="Which city?") == ["Rome"]
     assert not unsupported("Oslo has more than Rome.", left, script="", request="Which city?")
+
+
+def test_further_outputs_count_one_by_one() -> None:
+    """A long list among them does not make the few numbers of another one a matter of chance."""
+    listed = " ".join(str(number) for number in range(1000, 1300))
+    assert not unsupported("It has 42.", Replayed(""), script="", request="", outputs=["42 rows", listed])
+    assert unsupported("It has 42.", Replayed(""), script="", request="", outputs=[f"42 {listed}"]) == ["42"]
+
+
+def test_names_without_quotes_are_left_out_on_demand() -> None:
+    answer = "Das Ergebnis: Nordfeld, nicht 'West'."
+    assert unsupported(answer, Replayed(""), script="", request="") == ["West", "Nordfeld"]
+    assert unsupported(answer, Replayed(""), script="", request="", unmarked=False) == ["West"]

@@ -206,3 +206,13 @@ def test_importing_the_models_loads_no_client() -> None:
     program = f"import sys, codenav.agents.models; print([m for m in {clients} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_last_answer_that_is_sent_back_is_given_again() -> None:
+    model = ScriptedModel([Done("1"), Done("2")])
+    assert model.complete(ASK).text == Done("1").to_xml()
+    assert model.complete(ASK).text == Done("2").to_xml()
+    said = [*ASK, Message("assistant", Done("2").to_xml()), Message("user", "Compute it.")]
+    assert model.complete(said).text == Done("2").to_xml()
+    with pytest.raises(ModelFailed, match="no answer 3"):
+        model.complete(ASK)
