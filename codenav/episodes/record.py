@@ -16,6 +16,7 @@ from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened
 from codenav.core.usage import Usage
 from codenav.episodes import export
+from codenav.episodes.products import Product, products
 from codenav.episodes.verify import last_summary, script_from_steps
 
 FORMAT = 2
@@ -128,6 +129,7 @@ class EpisodeResult(Document):
             "unfinished": self.unfinished.to_data() if self.unfinished else None,
             "calls": [_without_event(event) for event in self.calls],
             "under_way": _without_event(self.under_way) if self.under_way else None,
+            "outputs": [one.to_dict() for one in self.outputs],
         }
 
     @classmethod
@@ -199,6 +201,11 @@ class EpisodeResult(Document):
             notices=tuple(notices),
         )
         return result if end else _unended(result, alive)
+
+    @property
+    def outputs(self) -> list[Product]:
+        """The files and pictures that the code made, and the variables that the answer rests on."""
+        return products(self.steps, self.work_dir)
 
     @property
     def inputs(self) -> Path | None:
