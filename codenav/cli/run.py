@@ -38,6 +38,7 @@ FAILED_LINES = 10
 """Most lines that a run which failed prints, its head, steps and ending together."""
 HEAD_LINES = 2
 """Lines that are shown when a run begins."""
+FORMS = ("text", "table", "json", "file")
 REASON_LINES = 3
 """Most of the lines that the reason takes: a server may send a page of them."""
 
@@ -51,6 +52,13 @@ run_options = joined(
     setting_option("work_dir"),
     click.option(
         "--save-summary", metavar="FILE", type=click.Path(path_type=Path), help="Write the code summary to this file."
+    ),
+    click.option(
+        "--answer-as",
+        type=click.Choice(FORMS),
+        default="text",
+        show_default=True,
+        help="Print the value behind the answer: as a table, as JSON, or as files written into the work folder.",
     ),
     agent_options,
     setting_options("Judges", "judges", "min_pass"),
@@ -100,6 +108,8 @@ def carry_out(request: str, options: dict[str, Any], *, after: str = "") -> int:
     """
     if options["stream"] and not options["as_json"]:
         raise click.UsageError("--stream goes with --json.")
+    if options["as_json"] and options["answer_as"] != "text":
+        raise click.UsageError("--answer-as prints an answer, --json the whole record: use one of them.")
     from codenav.cli.live import LiveLine
 
     if request == "-":
@@ -134,7 +144,7 @@ def show_run(running: Episode, options: dict[str, Any], live: LiveLine, *, head:
                     click.echo(json.dumps(event.to_dict(), ensure_ascii=False))
     finally:
         live.rest()
-        _print(running.result, options, shown)
+        _print(running, options, shown)
     return running.result
 
 
@@ -177,10 +187,11 @@ def _between(live: LiveLine, say: Callable[[str], None]) -> Callable[[str], None
     return call
 
 
-def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | None) -> None:
+def _print(running: Episode, options: dict[str, Any], shown: RunDisplay | None) -> None:
     """Print how a run ended, whatever the ending."""
     from codenav.cli import steps
 
+    result = running.result
     if options["as_json"]:
         if not options["stream"]:
             print_json(_stored_episode(result).to_dict())
@@ -201,15 +212,42 @@ def _print(result: EpisodeResult, options: dict[str, Any], shown: RunDisplay | N
         for cost in (steps.cost_text(result), *steps.model_costs(result)):
             say(cost, err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
+        for one in result.outputs:
+            if one.kind == "picture":
+                say(
+                    f"Picture: {one.path or f'{one.name}: codenav episodes show {result.id} --notebook FILE'}", err=True
+                )
     # The result comes last, where the eye is.
-    if result.answer:
+    form = options["answer_as"] if result.status == "done" else "text"
+    if not (form != "text" and _print_value(running, form)) and result.answer:
         say(result.answer)
     for verdict in filter(None, (result.agreement_told, result.judges_told, result.verdict_told)):
-        say(verdict)
+        say(verdict, err=form == "json")
     if result.reason and result.status != "interrupted":
         say(f"{'Error' if result.exit_code else 'Note'}: {reason}", err=True)
         if result.hint:
             say(f"Try: {result.hint}", err=True)
+
+
+def _print_value(running: Episode, form: str) -> bool:
+    """Print the value behind an answer in another form than text, and the text on stderr; False if it has none."""
+    from codenav.cli import answers
+
+    value, result = running.value(), running.result
+    if value is None:
+        say("Note: there is no value behind the answer that can be shown: it is printed as text", err=True)
+        return False
+    try:
+        written = answers.write_files(value, Path(result.work_dir)) if form == "file" else []
+    except OSError as error:
+        say(f"Note: the answer is printed as text, since no file can be written: {error}", err=True)
+        return False
+    say(result.answer, err=True)
+    if form == "json":
+        print_json(value)
+    else:
+        say("\n".join(map(str, written)) or answers.table_text(value))
+    return True
 
 
 def _stored_episode(result: EpisodeResult) -> EpisodeResult:

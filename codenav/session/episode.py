@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codenav.core.actions import (
     CodeObservation,
@@ -31,10 +31,11 @@ from codenav.core.events import (
 from codenav.core.execution import ToolCall
 from codenav.core.limits import Limits
 from codenav.core.messages import Completion
-from codenav.core.protocols import Agent, Environment, Listener, Reviewer, Verifier
+from codenav.core.protocols import Agent, Environment, Listener, Reviewer, Sandbox, Verifier
 from codenav.core.system.terminal_text import shortened
 from codenav.core.usage import Usage
 from codenav.episodes.record import EpisodeResult, joined
+from codenav.session.answer_value import value_of
 from codenav.session.budget import Budget
 from codenav.session.conclusion import Conclusion
 from codenav.session.episode_facts import EpisodeFacts, checked_request, names_of
@@ -67,15 +68,15 @@ class Episode:
         reviewers: Sequence[Reviewer] = (),
         earlier: Sequence[Step] = (),
         facts: EpisodeFacts | None = None,
-        late: Callable[[], str] | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Join the parts. Nothing runs yet.
 
         `verify` replays the code summary; without it no summary is ever marked verified. `reviewers` read the
         answer before it ends the episode, and may send it back. `earlier` are steps that ran
-        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `late` gives
-        what threads and children have printed after the last step. Listeners are called in order, and an error that one
-        raises ends the episode.
+        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `sandbox` is
+        asked for what threads and children have printed after the last step, and for the value that the answer rests
+        on. Listeners are called in order, and an error that one raises ends the episode.
 
         Raises:
             UsageError: the request is empty, or two environments answer the same action.
@@ -87,7 +88,7 @@ class Episode:
         self._budget, self._repeats = Budget(self.limits), Repeats(self.limits.repeats)
         self._responder = Responder(environments, reviewers, self._budget)
         self._listeners = list(listeners)
-        self._late = late
+        self._sandbox = sandbox
         self._scope = CancelScope()
         self._started = False
         self._under_way: ActionTaken | None = None
@@ -204,6 +205,10 @@ class Episode:
         )
         return result.ended_by(self._ended) if self._ended else result
 
+    def value(self) -> Any:
+        """Return the value that the answer rests on, as JSON data; None if there is none. The sandbox is asked."""
+        return value_of(self._sandbox, self.steps) if self._sandbox else None
+
     def to_frame(self) -> pandas.DataFrame:
         """Return a table with one row per step: thought, action, outcome, what was shown, seconds, tokens."""
         return self.result.to_frame()
@@ -278,9 +283,9 @@ class Episode:
             yield self._end(RunEnded(Status.FAILED, reason=reason, hint=hint, exit_code=1))
 
     def _tell_late_output(self) -> None:
-        if self._late and any(isinstance(step.observation, CodeObservation) for step in self.steps):
+        if self._sandbox and any(isinstance(step.observation, CodeObservation) for step in self.steps):
             with suppress(CodeNavError):
-                if text := self._late().strip():
+                if text := self._sandbox.run("").late_output.strip():
                     told = shortened(text, LATE_CHARACTERS)
                     self.notice(f"output after the last step, from threads or child processes: {told}")
 

@@ -11,7 +11,10 @@ from codenav.episodes.record import EpisodeResult
 
 
 class Questions:
-    """The requests of a session with the questions of one episode. Answers given beforehand are taken first, then a person is asked, then nobody."""
+    """The requests of a session, with the questions to a person in one episode.
+
+    Answers given beforehand are taken first, then the person is asked, then nobody.
+    """
 
     def __init__(
         self,

@@ -330,7 +330,7 @@ class Session(Closing):
                 reviewers=reviewers,
                 earlier=questions.earlier,
                 facts=facts,
-                late=lambda: space.sandbox.run("").late_output,
+                sandbox=space.sandbox,
             )
         except BaseException:
             recorder.close()

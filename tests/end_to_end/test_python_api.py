@@ -251,18 +251,8 @@ def test_long_options_are_keywords(library: Path, tmp_path: Path) -> None:
         return one
 
     names = {param.name for param in command.params if isinstance(param, click.Option)}
-    names -= {
-        "stream",
-        "quiet",
-        "verbose",
-        "as_json",
-        "help",
-        "sources",
-        "save_summary",
-        "description",
-        "answer",
-        "pairs",
-    }
+    names -= {"stream", "quiet", "verbose", "as_json", "help", "sources", "save_summary", "description", "pairs"}
+    names -= {"answer", "answer_as"}
     assert names <= set(SETTINGS)
     session = opened(max_steps=3, max_seconds=5.5, max_tokens=7, memory="1g", cpus=1, pids=64, code_timeout=9)
     assert (session.limits.steps, session.limits.seconds, session.limits.tokens) == (3, 5.5, 7)
