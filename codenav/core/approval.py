@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from codenav.core.clocks import asking
+
 
 @dataclass(frozen=True)
 class Question:
@@ -48,5 +50,6 @@ one question at a time. Its method `cancel`, if it has one, is called from anoth
 
 def answer_of(approver: Approver, question: Question) -> Approval:
     """Ask, and return the answer; True and False stand for a plain yes and no."""
-    given = approver(question)
+    with asking():
+        given = approver(question)
     return given if isinstance(given, Approval) else Approval(bool(given))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from codenav.core.actions import Action, Ask, AskObservation, CodeSummary, Done, DoneObservation, SummaryObservation
+from codenav.core.clocks import asking
 from codenav.core.execution import Verdict
 from codenav.core.protocols import Verifier
 from codenav.environments.formatting import summarised
@@ -54,7 +55,8 @@ class AskEnvironment:
 
     def respond(self, action: Action, *, timeout: float | None = None) -> AskObservation:
         """Ask the person and return the answer."""
-        answer = self._ask(action.content) if self._ask else None
+        with asking():
+            answer = self._ask(action.content) if self._ask else None
         if answer is None:
             return AskObservation(NOBODY)
         return AskObservation(f"Answer: {answer}", answered=True)

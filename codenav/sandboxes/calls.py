@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from codenav.core.clocks import Clock
 from codenav.core.protocols import CallHandler, StepHandler
 from codenav.sandboxes.channel import Channel, Closed, TooLate
 from codenav.sandboxes.decoding import Malformed
@@ -25,6 +29,7 @@ class Calls:
         self._count = 0
         self._open = self._over = False
         self._lock = threading.Lock()
+        self.clock = Clock(self._tell)
         if isinstance(handler, StepHandler):
             handler.begin(seconds)
 
@@ -45,7 +50,10 @@ class Calls:
         self._open = True
         work = (self._handler, self._count, frame["name"], blob, deadline)
         try:
-            threading.Thread(target=self._answer, args=work, name="codenav-call", daemon=True).start()
+            # In the context of the step, whose clocks a question to a person stops.
+            threading.Thread(
+                target=contextvars.copy_context().run, args=(self._answer, *work), name="codenav-call", daemon=True
+            ).start()
         except RuntimeError:
             self._send(self._count, "the host has no thread left to answer in", b"", deadline)
 
@@ -58,7 +66,16 @@ class Calls:
 
     def _answer(self, handler: CallHandler, number: int, name: str, blob: bytes, deadline: float) -> None:
         _threads.sandbox = self._sandbox
-        self._send(number, *_made(handler, name, blob), deadline)
+        with self.clock.current():
+            made = _made(handler, name, blob)
+        self._send(number, *made, deadline + self.clock.asked)
+
+    def _tell(self, stands: bool) -> None:
+        """Tell the supervisor that the clock of the step stands, or goes on."""
+        with self._lock, contextlib.suppress(Closed, TooLate):
+            if not self._over:
+                told = {"op": "clock", "step": self._step, "stands": stands}
+                self._channel.send(told, deadline=time.monotonic() + 1.0)
 
     def _send(self, number: int, error: str | None, result: bytes, deadline: float) -> None:
         answer = {"op": "answer", "step": self._step, "call": number, "error": error}

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from codenav.core.clocks import Clock
 from codenav.sandboxes.decoding import Malformed
 from codenav.sandboxes.shared import frames, schema
 from codenav.sandboxes.streaming import Streaming
@@ -47,27 +48,38 @@ class Channel:
         Raises:
             Closed, TooLate: part of the frame may have been sent, and the channel is unusable.
         """
-        if message.get("op") not in ("interrupt", "answer"):
+        if message.get("op") not in ("interrupt", "answer", "clock"):
             self._owed += 1
         data = frames.encode(dict(message), blob)
         with self._lock:
             write_all(self._sink, data, deadline)
 
     def receive(
-        self, *, deadline: float, streaming: Streaming | None = None, on_call: OnCall | None = None
+        self,
+        *,
+        deadline: float,
+        streaming: Streaming | None = None,
+        on_call: OnCall | None = None,
+        clock: Clock | None = None,
     ) -> tuple[Mapping[str, Any], bytes]:
         """Return the next answer. Output of the step goes to `streaming`, its calls to the host to `on_call`.
 
-        The deadline moves while the supervisor reruns earlier steps, which it announces in a frame.
+        The deadline moves while the supervisor reruns earlier steps, which a frame announces, and while `clock` stands.
 
         Raises:
             Malformed: the frame exceeds a limit or does not match its schema in `guest/guest_schema.py`.
             Closed, TooLate
         """
+        clock = clock or Clock()
         while True:
             frame = self._complete()
             if frame is None:
-                data = read(self._source, deadline)
+                try:
+                    data = read(self._source, deadline + clock.asked)
+                except TooLate:
+                    if time.monotonic() < deadline + clock.asked:
+                        continue
+                    raise
                 self._frames.add(self._unwrap(data) if self._unwrap else data)
                 continue
             match frame[0]["op"]:
@@ -86,7 +98,7 @@ class Channel:
                 case _:
                     self._owed -= 1
                     return frame
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline + clock.asked:
                 # An endless sequence of frames would otherwise never reach a check of the time.
                 raise TooLate
 

@@ -119,7 +119,9 @@ class GuestSandbox(Questions, Commands, WithFiles, Closing):
                 asked |= {"stream": streaming is not None, "calls": self.calls is not None}
                 channel.send(asked, deadline=deadline)
                 with contextlib.closing(calls):
-                    frame, blob = channel.receive(deadline=deadline, streaming=streaming, on_call=calls.hear)
+                    frame, blob = channel.receive(
+                        deadline=deadline, streaming=streaming, on_call=calls.hear, clock=calls.clock
+                    )
                 resources = self._spec.resources
                 done = execution_of(frame, blob, number=self._steps, display_bytes=resources.display_bytes)
                 self._ran += done.seconds

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from codenav.core.actions import Step, Unreadable
+from codenav.core.clocks import Clock
 from codenav.core.errors import LimitReached
 from codenav.core.limits import Limits
 from codenav.core.usage import Usage
@@ -31,12 +31,12 @@ class Budget:
 
     def begin(self) -> None:
         """Start the clock anew."""
-        self._began = time.monotonic()
+        self.clock = Clock()
 
     @property
     def seconds(self) -> float:
-        """The seconds since the beginning."""
-        return time.monotonic() - self._began
+        """The seconds since the beginning, without those in which a person was asked."""
+        return self.clock.seconds
 
     @property
     def left(self) -> float | None:

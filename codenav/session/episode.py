@@ -304,7 +304,7 @@ class Episode:
 
     def _carry_out(self, turn: Turn, began: float) -> Step:
         self._scope.check()
-        with self._scope.entered():
+        with self._scope.entered(), self._budget.clock.current():
             observation = self._responder.respond(turn, self.steps, timeout=self._budget.left)
         chosen = observation.chosen if isinstance(observation, CodeObservation) else ""
         step = Step(

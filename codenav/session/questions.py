@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from codenav.core.actions import Ask, Step
+from codenav.core.clocks import asking
 from codenav.core.errors import UsageError
 from codenav.episodes.record import EpisodeResult
 
@@ -48,7 +49,8 @@ class Questions:
             if not self.open:
                 return None
             self._left -= 1
-            answer = self._given.pop(0) if self._given else self._person(question) if self._person else None
+            with asking():
+                answer = self._given.pop(0) if self._given else self._person(question) if self._person else None
             if answer is None:
                 self._person = None  # Who is gone is not asked again.
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ from tool_service import ToolService
 
 import codenav as package
 from codenav.agents.models.scripted import ScriptedModel
-from codenav.core.actions import Action, Code, Done
+from codenav.core.actions import Action, Ask, Code, Done
 from codenav.core.approval import Approval, Question
 from codenav.core.errors import UsageError
+from codenav.core.options import ToolOptions
 
 PLAIN: dict[str, Any] = {"sandbox": "bubblewrap", "checks_lint": False, "checks_types": False}
 ORDER = "from tools.shop import create_order, list_orders\n"
@@ -104,3 +107,48 @@ def test_steps_are_approved_on_the_terminal(farm: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert code == 0, shown
     assert "once is enough" in shown and "12" in shown
+
+
+@pytest.mark.parametrize("backend", ["bubblewrap", "process"])
+def test_a_person_may_take_longer_than_any_limit(shop: str, service: ToolService, backend: str) -> None:
+    def confirm(question: Question) -> bool:
+        time.sleep(6 if question.kind == "call" else 0)
+        return True
+
+    def answer(question: str) -> str:
+        time.sleep(3)
+        return "yes"
+
+    code = f"{ORDER}import time\nx = 1\n{CREATE}\ntime.sleep(0.5)\nprint('sent')"
+    slow = "import time\ntime.sleep(60)"
+    tools = {"secret": ["shop_key=SHOP_KEY"], "allow": "ask", "tool_timeout": 3, "confirm": confirm, "ask": answer}
+    actions = [Code(code), Ask("Sure?"), Code("print(x)"), Code(slow), Done("1")]
+    options = {**PLAIN, "sandbox": backend, "code_timeout": 2, "max_seconds": 8}
+    result = package.run("Do it.", on=shop, model=ScriptedModel(actions), **options, **tools)
+    assert len(service.writes) == 1 and "sent" in result.steps[0].observation.text, result.steps[0].observation.text
+    assert result.steps[2].observation.ok and result.status == "done"
+    # The next step has its limit again.
+    assert "the step took over 2 s" in result.steps[3].observation.text and result.steps[3].seconds < 4
+
+
+def test_a_run_that_is_cancelled_in_a_question_keeps_the_state(shop: str, service: ToolService) -> None:
+    class Person:
+        """A person who never answers."""
+
+        def __init__(self) -> None:
+            self.gone = threading.Event()
+
+        def __call__(self, question: Question) -> Approval:
+            threading.Timer(0.5, session.cancel).start()
+            return Approval(not self.gone.wait(60))
+
+        def cancel(self) -> None:
+            self.gone.set()
+
+    tools = ToolOptions(allow="ask", secrets={"shop_key": "SHOP_KEY"})
+    model = ScriptedModel([Code(f"{ORDER}x = 41\n{CREATE}"), Code("print(x + 1)"), Done("42")])
+    with package.Session(on=shop, model=model, sandbox="bubblewrap", tools=tools, confirm=Person()) as session:
+        began = time.monotonic()
+        assert session.run("Do it.").status == "interrupted" and time.monotonic() - began < 30
+        assert "42" in session.run("And now?").steps[0].observation.text
+    assert service.writes == []

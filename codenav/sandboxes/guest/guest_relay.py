@@ -47,6 +47,8 @@ class Relay:
         ours.setblocking(False)
         self._line, self.writer = ours, theirs.detach()
         self.answered: list[Answered] = []
+        self.stands = False
+        """True while the clock of the step stands: a person is asked about its call."""
         self._kept = 0
 
     @property
@@ -116,7 +118,10 @@ class Relay:
             self._say(encode({"op": "answer", "error": f"the step runs again, and had not called {name} then"}))
 
     def _take(self, message: Message, result: bytes) -> None:
-        """Pass on an answer of the host."""
+        """Pass on an answer of the host, or note that the clock of the step stands or goes on."""
+        if message["op"] == "clock":
+            self.stands = message["step"] == self._step and message["stands"]
+            return
         if self._asked is None or (message["step"], message["call"]) != (self._step, self._count):
             return
         frame = encode({"op": "answer", "error": message["error"]}, result)

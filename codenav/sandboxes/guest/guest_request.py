@@ -119,7 +119,8 @@ class Request:
             twin.sent(self._adopt)
         try:
             now = time.monotonic()
-            self._wait(now + seconds, now + (min(BEGIN_SECONDS, seconds / 2) if self._worker.served else seconds))
+            begin = now + (min(BEGIN_SECONDS, seconds / 2) if self._worker.served else seconds)
+            self._wait(now + seconds, begin, relay)
         finally:
             self._loop.unwatch(self._answer.reader)
             self._answer.close()
@@ -138,7 +139,7 @@ class Request:
             self.twin = None
             self._on_twin(twin)
 
-    def _wait(self, deadline: float, begin: float) -> None:
+    def _wait(self, deadline: float, begin: float, relay: Relay | None) -> None:
         check = time.monotonic() + CHECK_SECONDS
         while not self.outcome:
             now = time.monotonic()
@@ -163,7 +164,10 @@ class Request:
                 self._worker.push()
             due = min(deadline, check, self._nudge_at, deadline if self._begun else begin)
             pause = 0.005 if self._worker.unsent else due - now
+            stands = relay is not None and relay.stands
             self._loop.pump(max(0.0, pause))
+            if stands:
+                deadline += time.monotonic() - now
             if not self._deaf:
                 self._heed()
             self._nudge()

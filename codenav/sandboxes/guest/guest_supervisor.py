@@ -42,7 +42,7 @@ class Supervisor:
         self._steps: Steps | None = None
         self._waker: list[int] = []
         self.on_answer: Callable[[Message, bytes], None] | None = None
-        """Called with the host's answers to calls of the step that runs."""
+        """Called with the host's answers to calls of the step that runs, and with what it says of the step's clock."""
         self._outgoing = bytearray()
         self._on_sendable: Callable[[], None] | None = None
 
@@ -177,7 +177,7 @@ class Supervisor:
         except Violation:
             self.end()
         for message, blob in frames:
-            if message.get("op") != "answer":
+            if message.get("op") not in ("answer", "clock"):
                 self._inbox.append((message, blob))
             elif self.on_answer is not None:
                 # An answer that comes when its step is over is too late for anybody.

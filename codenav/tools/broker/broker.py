@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from codenav.core.approval import Approver
+from codenav.core.clocks import Clock
 from codenav.core.errors import Unavailable, UsageError
 from codenav.core.execution import ToolCall
 from codenav.core.options import GATES, ToolOptions
@@ -108,6 +109,7 @@ class Broker(Closing):
         self._flights: set[Flight] = set()
         self._request, self._count = "", 0
         self._until: float | None = None
+        self._clock = Clock()
         self.doubt: Callable[[str, str, Any], str] | None = None
         """Says why a call that writes must not be sent, by tool, required argument and value; empty: it may be."""
 
@@ -117,7 +119,7 @@ class Broker(Closing):
             if request != self._request:
                 self._gate.begin()
             self._request, self._count = request, 0
-            self._until = None if seconds is None else time.monotonic() + seconds
+            self._until, self._clock = None if seconds is None else time.monotonic() + seconds, Clock()
 
     def demand_secrets(self, spec: ToolSpec, operation: Operation) -> None:
         """Raise Unavailable if a secret is missing without which an operation cannot be called."""
@@ -207,15 +209,19 @@ class Broker(Closing):
         checked = service.checker.check(call.tool, operation, given)
         spec = service.spec
         schemes = self._secrets.chosen(spec, operation)
-        if not self._gate.check(call.tool, operation.effect, self._mask(without_content(checked))):
+        with self._clock.current():
+            sent = self._gate.check(call.tool, operation.effect, self._mask(without_content(checked)))
+        if not sent:
             return answers.Result({"value": NOT_SENT}, NOT_SENT, outcome=DRY_RUN), replace(call, shown=NOT_SENT)
         for one in operation.parameters if self.doubt and operation.effect is not Effect.READ else ():
             free = one.required and not {"enum", "const", "default"} & set(one.schema)
-            if free and self.doubt and (why := self.doubt(call.tool, one.name, checked[one.name])):
+            with self._clock.current():
+                why = self.doubt(call.tool, one.name, checked[one.name]) if free and self.doubt else ""
+            if why:
                 raise Refused(why)
         with self._lock:
             until = time.monotonic() + self._http.call_seconds
-            flight = Flight(until if self._until is None else min(until, self._until))
+            flight = Flight(until if self._until is None else min(until, self._until + self._clock.asked))
             if not flight.left:
                 raise Refused("the time of this step is over")
             self._flights.add(flight)
