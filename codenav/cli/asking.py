@@ -13,8 +13,11 @@ from contextlib import AbstractContextManager
 import click
 
 from codenav.cli.display import paused
+from codenav.cli.options import leave_terminal
 from codenav.core.approval import Approval, Question
 from codenav.core.system.terminal_text import neutral
+
+UNANSWERED = "nobody answered"
 
 
 def confirm(question: Question) -> Approval:
@@ -28,9 +31,10 @@ def confirm(question: Question) -> Approval:
                 answer = _read(question, input())
                 if answer is not None:
                     return answer
-    except EOFError:
+    except (EOFError, OSError):
+        leave_terminal()
         click.echo(err=True)
-        return Approval(False)
+        return Approval(False, reason=UNANSWERED)
 
 
 class Confirm:
@@ -49,13 +53,10 @@ class Confirm:
                 return confirm(question)
         with self._pause(), paused():
             self._forget()
-            answer = None
-            while answer is None:
-                said = self._line(_asked(question))
-                if not said:
-                    return Approval(False)
-                answer = _read(question, said)
-            return answer
+            while said := self._line(_asked(question)):
+                if (answer := _read(question, said)) is not None:
+                    return answer
+        return Approval(False, reason=UNANSWERED)
 
     def ask(self, question: str) -> str | None:
         """Ask for a line of text. See the function."""
@@ -69,11 +70,14 @@ class Confirm:
 
     def _line(self, text: str) -> str:
         """Return what is written after a text, with its line end; empty at the end of the input, or if cancelled."""
-        click.echo(text, nl=False, err=True)
-        # `input` in a thread could not be ended, and would keep the process from ending.
-        ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
-        said = b"" if self._cancelled in ready else os.read(sys.stdin.fileno(), 1000)
+        said = b""
+        with contextlib.suppress(OSError):
+            click.echo(text, nl=False, err=True)
+            # `input` in a thread could not be ended, and would keep the process from ending.
+            ready, _, _ = select.select([sys.stdin.fileno(), self._cancelled], [], [])
+            said = b"" if self._cancelled in ready else os.read(sys.stdin.fileno(), 1000)
         if not said:
+            leave_terminal()
             click.echo(err=True)
         return said.decode("utf-8", "replace")
 
@@ -125,13 +129,14 @@ def ask(question: str) -> str | None:
     """Ask for a line of text. None at the end of the input (Ctrl-D), which is also the case if nobody is there."""
     try:
         return str(click.prompt(neutral(question), err=True))
-    except click.Abort as abort:
-        _end_of_input(abort)
+    except (click.Abort, OSError) as error:
+        _end_of_input(error)
         return None
 
 
-def _end_of_input(abort: click.Abort) -> None:
+def _end_of_input(error: Exception) -> None:
     """Tell Ctrl-C from Ctrl-D: click raises one exception for both, and ends the line of neither."""
+    leave_terminal()
     click.echo(err=True)
-    if not isinstance(abort.__context__, EOFError):
+    if isinstance(error, click.Abort) and not isinstance(error.__context__, EOFError):
         raise KeyboardInterrupt from None

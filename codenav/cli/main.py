@@ -17,7 +17,7 @@ import click
 from codenav import __version__
 from codenav.cli.former import refuse_option
 from codenav.cli.lazy import LazyGroup
-from codenav.cli.options import say
+from codenav.cli.options import leave_terminal, say
 from codenav.core.errors import CodeNavError
 
 COMMANDS = {
@@ -141,4 +141,6 @@ def _open_standard_streams() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     """End a command on SIGTERM and SIGHUP the way Ctrl-C does: the record is closed, and no process stays."""
+    if number == signal.SIGHUP:
+        leave_terminal()
     raise KeyboardInterrupt

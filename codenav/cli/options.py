@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
+import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -229,6 +231,15 @@ def block_line(block: CodeBlock, line: int, *, tagged: bool = False, imported: b
 def signature_line(block: CodeBlock) -> str:
     """Return the signature in one line of bounded length."""
     return " ".join(block.signature.split())[:160]
+
+
+def leave_terminal() -> None:
+    """Put /dev/null in place of a terminal that is gone, since whatever is written there would be an error."""
+    for number in range(3):
+        if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            os.close(null)
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -143,3 +145,53 @@ def test_shapes_are_told_and_bind_no_name_of_ours(farm: Path) -> None:
     result = resume([Code("print(sorted(name for name in dir() if not name.startswith('__')))"), Done("1")], "names?")
     assert {"restored df: Table 120×4", "restored Table: type"} <= set(result.restored), result.restored
     assert "['Table', '_n', 'df']" in result.steps[0].observation.text, result.steps[0].observation.text
+
+
+def test_two_processes_that_resume_the_same_episode_at_once(
+    shop: str, service: ToolService, tmp_path: Path, codenav_home: Path
+) -> None:
+    order = "from tools.shop import create_order\nx = create_order(customer=7, lines=[{'product': 1, 'quantity': 2}])"
+    tools = {"secret": ["shop_key=SHOP_KEY"], "allow": "write"}
+    first = run([Code(order), Done("ordered")], shop, **tools)
+    rest = tmp_path / "rest.actions"
+    rest.write_text(ACTION.format("code", "print(x['customer'])") + ACTION.format("done", "7"))
+    arguments = ("resume", first.id, "--secret", "shop_key=SHOP_KEY", *OPTIONS, "--model", f"scripted:{rest}")
+    with start(*arguments) as one, start(*arguments) as two:
+        for process in (one, two):
+            out, err = process.communicate(timeout=60)
+            assert (process.returncode, out.splitlines()[0]) == (0, "7"), err
+    assert len(service.writes) == 1
+    ended = [package.load_episode(path.name) for path in (codenav_home / "episodes").iterdir()]
+    assert sorted(one.parent for one in ended) == ["", first.id, first.id]
+    assert all(one.status == "done" for one in ended)
+
+
+def test_a_source_that_has_changed_and_a_record_without_a_beginning(farm: Path, codenav_home: Path) -> None:
+    first = run([Code("import farm\nx = farm.acres()"), Done("12")], farm)
+    (farm / "farm.py").write_text("def acres() -> int:\n    return 13\n")
+    told = resume([Done("13")]).restored
+    assert "differs x: int, 13 now and 12 then" in told, told
+    events = codenav_home / "episodes" / first.id / "events.jsonl"
+    events.write_bytes(b"\0" * 100 + events.read_bytes())
+    ran = codenav("resume", first.id, "--model", "scripted:none", *OPTIONS)
+    assert ran.code == 1 and ran.err.startswith(f"Error: the record of {first.id} cannot be read: "), ran.err
+    assert "Try: " in ran.err and len(ran.err.splitlines()) == 2, ran.err
+
+
+def test_a_disk_that_is_full_while_a_run_is_gone_on_with(farm: Path, tmp_path: Path) -> None:
+    """A real one: CODENAV_HOME is a small tmpfs in a mount namespace of its own."""
+    home, first, rest = tmp_path / "small-disk", tmp_path / "first.actions", tmp_path / "rest.actions"
+    home.mkdir()
+    first.write_text(ACTION.format("code", "import farm\nx = farm.acres()") + ACTION.format("done", "12"))
+    rest.write_text(ACTION.format("code", "import random\nprint(x, random.randbytes(9_000).hex())") * 60)
+    line = f"{sys.executable} -m codenav"
+    options = "--sandbox process --set checks.types=no --set checks.lint=no --max-steps 0 --model scripted"
+    run = f"{line} run Count. --on {farm} {options}:{first}; {line} resume last {options}:{rest}; echo code $?"
+    ran = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--size", "500000", "--tmpfs", str(home), "--die-with-parent", "--",
+         "sh", "-c", f"{run}; {line} episodes show last --json; {line} episodes list"],
+        capture_output=True, text=True, env={**os.environ, "CODENAV_HOME": str(home)}, timeout=120,
+    )  # fmt: skip
+    assert "restored x: int" in ran.stderr and "code 4" in ran.stdout, ran.stderr
+    assert "Traceback" not in ran.stderr and "complete up to step" in ran.stderr
+    assert '"status": "error"' in ran.stdout and ran.stdout.splitlines()[-1].split()[1] == "done", ran.stdout[-500:]
