@@ -93,7 +93,7 @@ class SourceIndex(Closing):
         return self._weights.remark() if self._weights else ""
 
     def facts(self) -> dict[str, Any]:
-        """The facts for the record of a run: `source`, `files`, `blocks`, `versions`, `import_paths`."""
+        """The facts for the record of a run: `source`, `files`, `blocks`, `versions`, `import_paths`, `fingerprint`."""
         stats = self.stats()
         return {
             "source": stats.source,
@@ -101,6 +101,7 @@ class SourceIndex(Closing):
             "blocks": stats.blocks,
             "versions": dict(stats.versions),
             "import_paths": [str(path) for path in self.source.import_paths],
+            "fingerprint": self.fingerprint(),
         }
 
     def fingerprint(self) -> str:

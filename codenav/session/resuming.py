@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from codenav.core.actions import CodeObservation, Step
+from codenav.core.actions import Code, CodeObservation, Step
 from codenav.core.errors import SandboxUnavailable, UsageError
 from codenav.core.events import Status
 from codenav.core.execution import Execution, Outcome, Ran, ToolCall, Variable
@@ -76,6 +76,11 @@ class Past:
         for name in before.keys() & now.keys():
             if before[name] != now[name]:
                 yield f"{name} is {now[name]} now and was {before[name]}"
+        # Older records have no fingerprint.
+        files = {one["source"]: one["fingerprint"] for one in self.newest.sources if "fingerprint" in one}
+        for one in facts:
+            if files.get(one["source"], one["fingerprint"]) != one["fingerprint"]:
+                yield f"the files of {one['source']} have changed since"
 
     def restore(self, space: Workspace, calls: CallHandler | None, facts: Sequence[dict[str, Any]]) -> list[str]:
         """Run the steps again in a fresh sandbox; calls to tools get the answers of the record, and nothing is sent.
@@ -94,6 +99,7 @@ class Past:
         self.lines[:] = [
             *self._changed_sources(facts),
             *self._steps_that_differ(again),
+            *self._cut_off(),
             *self._variables(space.sandbox, again),
         ]
         return self.lines
@@ -106,6 +112,15 @@ class Past:
             elif now.outcome is not before:
                 error = f": {now.error.type}: {now.error.message}" if now.error else ""
                 yield f"step {step.number} ended with {before.value} and now with {now.outcome.value}{error}"
+
+    def _cut_off(self) -> Iterator[str]:
+        """A sentence for each step in which a run ended, with the calls that it had made."""
+        for episode in self.episodes:
+            if episode.under_way and isinstance(episode.under_way.action, Code):
+                number = episode.under_way.number
+                made = [f"{one.call.tool} ({one.call.outcome})" for one in episode.calls if one.number == number]
+                called = f" after calls of {', '.join(made)}" if made else ""
+                yield f"step {number} does not run again: the run ended in it{called}"
 
     def _variables(self, sandbox: Sandbox, again: dict[int, Execution]) -> Iterator[str]:
         """A line for each variable that the steps have bound."""
@@ -139,6 +154,10 @@ class Past:
         code = code if len(code) <= TOLD else f"# … {len(code) - TOLD} characters before\n{code[-TOLD:]}"
         parts = ["Earlier, and now gone on with:", *asked]
         parts += ["Code that ran, and need not run again:", code] if code else []
+        cut = self.newest.under_way
+        if cut and isinstance(cut.action, Code):
+            warning = "Code in which the run ended; calls of it may have arrived, so look before you repeat one:"
+            parts += [warning, cut.action.content.strip()[-TOLD:]]
         return "\n".join([*parts, *(["State of the variables:", *self.lines] if self.lines else [])])
 
 

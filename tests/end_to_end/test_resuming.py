@@ -169,8 +169,10 @@ def test_two_processes_that_resume_the_same_episode_at_once(
 def test_a_source_that_has_changed_and_a_record_without_a_beginning(farm: Path, codenav_home: Path) -> None:
     first = run([Code("import farm\nx = farm.acres()"), Done("12")], farm)
     (farm / "farm.py").write_text("def acres() -> int:\n    return 13\n")
-    told = resume([Done("13")]).restored
-    assert "differs x: int, 13 now and 12 then" in told, told
+    assert resume([Done("13")]).restored == (
+        f"the files of {farm} have changed since",
+        "differs x: int, 13 now and 12 then",
+    )
     events = codenav_home / "episodes" / first.id / "events.jsonl"
     events.write_bytes(b"\0" * 100 + events.read_bytes())
     ran = codenav("resume", first.id, "--model", "scripted:none", *OPTIONS)
@@ -195,3 +197,22 @@ def test_a_disk_that_is_full_while_a_run_is_gone_on_with(farm: Path, tmp_path: P
     assert "restored x: int" in ran.stderr and "code 4" in ran.stdout, ran.stderr
     assert "Traceback" not in ran.stderr and "complete up to step" in ran.stderr
     assert '"status": "error"' in ran.stdout and ran.stdout.splitlines()[-1].split()[1] == "done", ran.stdout[-500:]
+
+
+def test_a_write_of_the_step_in_which_a_run_was_killed_is_told_and_not_sent_again(
+    shop: str, service: ToolService, tmp_path: Path
+) -> None:
+    order = "from tools.shop import create_order\ncreate_order(customer=7, lines=[{'product': 1, 'quantity': 2}])"
+    script = tmp_path / "order.actions"
+    script.write_text(ACTION.format("code", f"{order}\nimport time\ntime.sleep(60)"))
+    options = ("--secret", "shop_key=SHOP_KEY", "--allow", "write", *OPTIONS)
+    with start("run", "Order.", "--on", shop, *options, "--model", f"scripted:{script}") as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not (service.writes and package.load_episode("last").calls):
+            time.sleep(0.1)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    result = resume([Done("ordered")], secret=["shop_key=SHOP_KEY"], allow="write")
+    assert len(service.writes) == 1
+    told = "step 1 does not run again: the run ended in it after calls of shop.create_order (ok)"
+    assert told in result.restored and told in result.prompt and "create_order(customer=7" in result.prompt
