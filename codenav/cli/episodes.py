@@ -103,9 +103,10 @@ def show(
       codenav episodes show last --notebook run.ipynb --script run.py
     """
     from codenav.cli.steps import Room, transcript
-    from codenav.session.api import load_episode
+    from codenav.core.config import episodes_dir
+    from codenav.episodes.store import EpisodeStore
 
-    result = load_episode(episode)
+    result = EpisodeStore(episodes_dir()).load(episode)
     ways = (("notebook", notebook, result.to_notebook), ("script", script, result.to_script))
     written = {name: str(write(path)) for name, path, write in (*ways, ("record", record, result.to_json)) if path}
     if written:
