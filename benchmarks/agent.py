@@ -21,6 +21,8 @@ variables. Nothing is learned from one request to the next: records and tool gra
 `solved`: the right answer and no other one. `none`: no answer. `unwarned`: wrong, and at least two of three tries
 agreed, or nothing was said about agreement. Seconds are whole processes, the index being there. smolagents counts as
 solved also where the answer came after its step limit.
+
+`agent_loop.py` measures the loop itself: its own time, runs that are killed, a store of many records.
 """
 
 from __future__ import annotations
