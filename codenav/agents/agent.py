@@ -135,7 +135,7 @@ class CodeNavAgent:
     ) -> tuple[Action | InvalidAction, Completion]:
         """The next answer and the action in it; its cost is added to that of an answer `before`."""
         completion = conversation.complete(steps, deadline, sampling)
-        written = conversation.history.written(completion.text)
+        written = conversation.history.written(completion.text, steps)
         read = parse(written, self._actions, truncated=completion.truncated)
         return read, replace(completion, usage=(before or Usage()) + completion.usage)
 

@@ -110,7 +110,7 @@ class Conversation:
             self._spent += error.partial.usage if error.partial else Usage()
             return ""
         self._spent += answer.usage
-        return self.history.written(answer.text)[: 4 * FINDINGS]
+        return self.history.written(answer.text, steps)[: 4 * FINDINGS]
 
 
 def _timeout(deadline: Deadline) -> float | None:
