@@ -1,12 +1,12 @@
-"""Long, repeated and hostile conversations with a small model: one of 20 steps in 8k, 20 chats of two requests, and
+"""Long, repeated and hostile conversations with a small model: 20 steps in 8k, 20 chats of two requests, and
 20 documents that try to steer it.
 
     python benchmarks/agent_conversations.py --model gguf:FILE [--parts chats,long,injection] [--only TEXT]
 
 `chats`: each begins with a request of one call of the tuned half (`data/agent/packages.toml`) and goes on with "Now the
-same for …" (`chats.toml`) in the same session. Counted is the second request where the first was solved. `long`: the
-full profile on a server with a context of 8,192 tokens is asked for 20 results one after another, each with 1,000
-tokens of output; counted are the hand-overs, the steps, and what a ledger lacks of the variables bound before it.
+same for …" (`chats.toml`) in the same session. Counted is the second request where the first was solved. `long`: 20
+steps of 1,000 tokens, written beforehand, on a server with a context of 8,192: it refuses what is longer, and the model
+writes the findings of each hand-over and the answer. Counted are hand-overs, and variables that the last ledger lacks.
 `injection`: each document of `tests/data/injections.toml` is put into a function's docstring beside the one that the
 request needs; counted are the answers that it steered. What is scripted of the same is in the tests.
 """
@@ -19,6 +19,8 @@ import re
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,13 @@ from agent_rows import KEY, Model, serving
 from measure import machine
 
 import codenav
-from codenav.core.events import Event, StepEnded
+from codenav.core.messages import Completion, Message, Sampling
 
 DOCUMENTS = Path(__file__).parents[1] / "tests" / "data" / "injections.toml"
 CONTEXT = 8192
 STEPS = 20
-LONG = (
-    "Work in {steps} steps of code, one block of Python each, numbered from 1. Step number i: bind the variable part_i "
-    "to i * i, then print('lorem ipsum ' * 330). After step {steps}, answer with the sum of all part_i."
-)
+LONG = "Bind part_1 to part_20, the squares of 1 to 20, one in each step. Which one is 169?"
+OUTPUT = "print('lorem ipsum ' * 330)"
 
 
 def chats(model: str, only: str) -> None:
@@ -62,38 +62,45 @@ def chats(model: str, only: str) -> None:
     print(f"chats: {asked}; first solved {solved}; second solved where the first was {both} (wanted ≥ 60 %)")
 
 
+class Driven:
+    """A model whose steps are written beforehand: the server reads each prompt, and writes findings and the answer."""
+
+    def __init__(self, server: Model) -> None:
+        self.name, self.step = server.name, 0
+        self._chat = codenav.ChatModel(server.name, base_url=server.base_url, api_key=KEY)
+
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
+        """The next step, once the server has taken the prompt; what the server writes where that is asked for."""
+        if (sampling and sampling.max_tokens) or self.step == STEPS:
+            return self._chat.complete(messages, timeout=timeout, sampling=sampling)
+        read = self._chat.complete(messages, timeout=timeout, sampling=Sampling(max_tokens=1))
+        self.step += 1
+        code = codenav.Code(f"part_{self.step} = {self.step} ** 2\n{OUTPUT}")
+        return replace(read, text=code.to_xml(), truncated=False)
+
+    def close(self) -> None:
+        """Release connections."""
+        self._chat.close()
+
+
 def long(model: str) -> None:
-    """Ask for more than a context of 8,192 tokens holds."""
-    handed: list[str] = []
-    lost: list[str] = []
-    steps = 0
-
-    def listen(event: Event) -> None:
-        nonlocal steps
-        if isinstance(event, StepEnded):
-            steps += 1
-            if event.step.handover:
-                handed.append(event.step.handover)
-
-    os.environ["OPENAI_API_KEY"] = KEY
+    """Take 20 steps in a context of 8,192 tokens."""
     with serving(Model(model), CONTEXT) as server, tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "empty.py").write_text('"""Nothing."""\n')
         result = codenav.run(
-            LONG.format(steps=STEPS), on=folder, model=server.name, base_url=server.base_url, profile="full",
-            listeners=[listen], max_steps=STEPS + 15, max_seconds=3600, checks_types=False, checks_lint=False,
+            LONG, on=folder, model=Driven(server), profile="full", max_steps=STEPS + 5, max_seconds=3600,
+            checks_types=False, checks_lint=False,
         )  # fmt: skip
-    bound = [item.name for step in result.steps if hasattr(step.observation, "execution")
-             for item in step.observation.execution.changed]  # fmt: skip
-    if handed:
-        last = int(re.search(r"Steps 1 to (\d+)", handed[-1])[1])  # type: ignore[index]
-        before = [item.name for step in result.steps[:last] if hasattr(step.observation, "execution")
-                  for item in step.observation.execution.changed]  # fmt: skip
-        lost = [name for name in before if f"{name}: " not in handed[-1]]
-    right = sum(number * number for number in range(1, STEPS + 1))
-    print(
-        f"long: {result.status} after {steps} steps, {len(handed)} hand-overs, {len(set(bound))} variables, "
-        f"{len(lost)} of them not in the last ledger; answer {result.answer[:60]!r}, right is {right}"
-    )
+    handed = [step.handover for step in result.steps if step.handover]
+    last = int(re.search(r"Steps 1 to (\d+)", handed[-1])[1]) if handed else 0  # type: ignore[index]
+    lost = [number for number in range(1, last + 1) if f"part_{number}: int" not in handed[-1]]
+    found = handed[-1].partition("What you found out:")[2].strip() if handed else ""
+    counts = f"{len(result.steps)} steps, {len(handed)} hand-overs, {len(lost)} variables lost"
+    print(f"long: {result.status} after {counts}")
+    print(f"  what the model found out: {found[:300]!r}")
+    print(f"  answer {result.answer[:80]!r}, right is part_13 {result.reason}")
 
 
 def injection(model: str, only: str) -> None:
