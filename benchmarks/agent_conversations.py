@@ -30,6 +30,7 @@ from agent_rows import KEY, Model, serving
 from measure import machine
 
 import codenav
+from codenav.agents.models import ChatModel
 from codenav.core.messages import Completion, Message, Sampling
 
 DOCUMENTS = Path(__file__).parents[1] / "tests" / "data" / "injections.toml"
@@ -67,7 +68,7 @@ class Driven:
 
     def __init__(self, server: Model) -> None:
         self.name, self.step = server.name, 0
-        self._chat = codenav.ChatModel(server.name, base_url=server.base_url, api_key=KEY)
+        self._chat = ChatModel(server.name, base_url=server.base_url, api_key=KEY)
 
     def complete(
         self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
