@@ -189,7 +189,7 @@ def _between(live: LiveLine, say: Callable[[str], None]) -> Callable[[str], None
 
 def _print(running: Episode, options: dict[str, Any], shown: RunDisplay | None) -> None:
     """Print how a run ended, whatever the ending."""
-    from codenav.cli import steps
+    from codenav.cli import pictures, steps
 
     result = running.result
     if options["as_json"]:
@@ -212,11 +212,7 @@ def _print(running: Episode, options: dict[str, Any], shown: RunDisplay | None) 
         for cost in (steps.cost_text(result), *steps.model_costs(result)):
             say(cost, err=True)
         say(f"Record: codenav episodes show {result.id}", err=True)
-        for one in result.outputs:
-            if one.kind == "picture":
-                say(
-                    f"Picture: {one.path or f'{one.name}: codenav episodes show {result.id} --notebook FILE'}", err=True
-                )
+        pictures.tell_pictures(result)
     # The result comes last, where the eye is.
     form = options["answer_as"] if result.status == "done" else "text"
     if not (form != "text" and _print_value(running, form)) and result.answer:
