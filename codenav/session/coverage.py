@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from codenav.core.actions import CodeObservation, Step
 from codenav.core.errors import CodeNavError
@@ -40,6 +41,8 @@ class Coverage:
     questions: Questions
     facts: EpisodeFacts
     limits: Limits
+    mask: Callable[[Any], Any]
+    """Masks secrets: a part of one is not to be asked for."""
     _spent: bool = field(default=False, init=False)
 
     def review(self, answer: str, steps: Sequence[Step], *, timeout: float | None = None) -> str:
@@ -63,7 +66,9 @@ class Coverage:
         replayed = Replayed("", held, tuple(one.name for one in files))
         compare = partial(unsupported, request=self.questions.text, known=names_of(self.facts.sources), unmarked=False)
         try:
-            lacking = within(ANSWER_SECONDS, lambda: compare(answer, replayed, script="\n".join(code), outputs=texts))
+            lacking = within(
+                ANSWER_SECONDS, lambda: compare(self.mask(answer), replayed, script="\n".join(code), outputs=texts)
+            )
         except OutOfTime:
             return ""
         self._spent = bool(lacking)

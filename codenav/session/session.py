@@ -315,7 +315,7 @@ class Session(Closing):
         recorder = self._records.recorder(id, secrets=secrets)
         if isinstance(self._agent, SmallAgent):
             limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
-        reviewers: list[Reviewer] = [Coverage(space.sandbox, questions, facts, limits)]
+        reviewers: list[Reviewer] = [Coverage(space.sandbox, questions, facts, limits, masker(secrets))]
         if self._panel:
             reviewers.append(replace(self._panel, questions=questions))
         try:

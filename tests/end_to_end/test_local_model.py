@@ -21,7 +21,7 @@ from codenav.agents.models import ChatModel
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
 from codenav.core.errors import ContextOverflow
-from codenav.core.messages import Completion, Message
+from codenav.core.messages import Completion, Message, Sampling
 
 STORY = "Write a long story about a farm and everybody who lives there."
 
@@ -108,17 +108,20 @@ class Steered:
     def name(self) -> str:
         return self.model.name
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
         try:
-            usage = self.model.complete(messages, timeout=timeout).usage
+            answer = self.model.complete(messages, timeout=timeout, sampling=sampling)
         except ContextOverflow as error:
             self.overflows += 1
             self.requests += 1
             assert error.limit == 768 and error.prompt_tokens and error.prompt_tokens >= 768
             raise
         # More than one where the answer was empty, which one of a model this small may be.
-        self.requests += usage.requests
-        return Completion(self.script.pop(0).to_xml(), usage)
+        self.requests += answer.usage.requests
+        # What goes beside a ledger is no action.
+        return answer if sampling else Completion(self.script.pop(0).to_xml(), answer.usage)
 
     def close(self) -> None:
         self.model.close()
@@ -138,7 +141,7 @@ def test_a_run_that_overflows_its_context_goes_on_and_does_so_once(
     assert model.overflows == 1
     assert result.usage.requests == model.requests
     assert len([text for text in told if "too long" in text]) == 1
-    assert all(step.usage.input_tokens <= 768 for step in result.steps)
+    assert all(step.usage.input_tokens <= 768 * (1 + bool(step.handover)) for step in result.steps)
 
 
 def test_an_interrupted_run_keeps_what_was_written(endless_model: LocalModel, asked: list[str | Path]) -> None:

@@ -34,7 +34,7 @@ SCRIPTS: dict[str, list[Action]] = {
         Code("print(browser.go_to_previous_page())\nanswer = object()"),
         Done("$24.37"),
     ],
-    "web_browsing:price_of_tin_spoon": [Code("answer = 3.5")] * 4,
+    "web_browsing:price_of_tin_spoon": [Code(f"answer = 3.5 + {number}") for number in range(4)],
 }
 
 

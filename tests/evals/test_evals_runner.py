@@ -274,7 +274,7 @@ def test_wrong_failed_and_limit_are_results_and_no_errors(tmp_path: Path) -> Non
             return plays(lambda sample: [Code("answer = -1"), Done("-1")])(sample)
         if sample.id == "s1":
             return FunctionModel(lambda messages: "I cannot do that.")
-        return FunctionModel(lambda messages: Code("1"))
+        return FunctionModel(lambda messages: Code(f"{len(messages)}"))
 
     ended = run(Shop(3), tmp_path / "a", model=model, limits=Limits(steps=7))
     assert [one.status for one in ended.results] == ["done", "failed", "limit"]
