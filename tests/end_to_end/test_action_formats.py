@@ -163,7 +163,7 @@ def test_an_odd_call_is_understood(chat_server: ChatServer, library: Path, answe
     ],
 )  # fmt: skip
 def test_a_call_that_is_no_action_is_told(chat_server: ChatServer, library: Path, answer: Reply, rule: str) -> None:
-    assert ask(chat_server, library, [answer, Done("1")]).code == 0
+    assert ask(chat_server, library, [answer, Done("done")]).code == 0
     [first, _] = codenav("episodes", "show", "last", "--json").document["steps"]
     assert (first["action"]["type"], first["observation"]) == ("invalid", {"rule": rule})
     assert "tools" in chat_server.chats[-1]
