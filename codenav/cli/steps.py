@@ -97,25 +97,23 @@ def action_lines(number: int, action: Action, room: Room) -> Iterator[Line]:
 
 
 def result_lines(step: Step, room: Room) -> Iterator[Line]:
-    """Yield the lines for the result of an action. The answer, and what the person said, are shown elsewhere."""
+    """Yield the lines for the result of an action. The answer is shown elsewhere."""
     kind, data = step.action.type, step.observation.to_data()
-    if _not_approved(data):
+    if _sent_back(data):
         if kind == "done":
             yield room.line(f"{step.number}. done  {flattened(step.action.content, 1000)}", "bold")
-        # Only the first line of an answer's judges is for a person.
+        # What follows the first line of a reviewer is for the model.
         text = step.observation.text if room.is_all else step.observation.text.partition("\n")[0]
         yield room.line(f"   → {text}", "yellow")
     elif isinstance(data, Mapping) and "rule" in data:
-        back = data["rule"] == "not_accepted"
-        what = "answer, sent back:" if back else f"no valid action ({data['rule']}); the model wrote:"
-        yield room.line(f"{step.number}. {what}", "yellow")
+        yield room.line(f"{step.number}. no valid action ({data['rule']}); the model wrote:", "yellow")
         yield from room.block(step.action.content or "(nothing)", lines=INVALID_LINES)
-        if back:
-            yield room.line(f"   → {step.observation.text}", "yellow")
     elif room.is_all and not step.observation.ends:
         yield Line("   ──", "dim")
         yield from room.block(step.observation.text)
-    elif kind == "ask" and not data["answered"]:
+    elif kind == "ask" and data["answered"]:
+        yield room.line(f"   → {flattened(step.observation.text.removeprefix('Answer: '), 1000)}")
+    elif kind == "ask":
         yield room.line("   → nobody is there to answer", "yellow")
     elif kind == "search":
         yield _search(step, data, room)
@@ -124,7 +122,7 @@ def result_lines(step: Step, room: Room) -> Iterator[Line]:
             yield room.line("   kept instead:", "dim")
             yield from room.block(step.action.content, "cyan")
         yield from run_lines(data, room)
-    elif kind not in ("code_summary", "ask", *QUIET):
+    elif kind not in ("code_summary", *QUIET):
         yield from room.block(step.observation.text)
 
 
@@ -132,7 +130,7 @@ def failure_lines(step: Step, room: Room) -> Iterator[Line]:
     """Yield a line for a step that failed, and one for what happened to its state."""
     data = step.observation.to_data()
     text = _result(data) if "error" in data else f"→ {step.observation.text}"
-    broken = "rule" in data and not _not_approved(data)
+    broken = "rule" in data and not _sent_back(data)
     if broken:
         text = f"{step.number}. no valid action ({data['rule']}); the model wrote: {step.action.content}"
     yield room.line(f"{'' if broken else '   '}{flattened(text, 1000)}", "red")
@@ -140,7 +138,7 @@ def failure_lines(step: Step, room: Room) -> Iterator[Line]:
         yield room.line(f"   {data['notice']}", "yellow")
 
 
-def _not_approved(data: Any) -> bool:
+def _sent_back(data: Any) -> bool:
     return isinstance(data, Mapping) and data.get("rule") in ("not_approved", "not_accepted")
 
 

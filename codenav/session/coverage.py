@@ -20,8 +20,8 @@ from codenav.session.episode_facts import EpisodeFacts, names_of
 from codenav.session.questions import Questions
 
 FAULT = (
-    "No output, variable or file holds {}, so the answer is not accepted yet. Compute what is missing, or correct the "
-    "answer. If it is right as it stands, give it again. If the results do not suffice, begin it with FAILED: and why."
+    "No output, variable or file holds {}.\nSo the answer is not accepted yet: compute what is missing, or correct it. "
+    "If it is right as it stands, give it again. If the results do not suffice, begin it with FAILED: and say why."
 )
 FILES, FILE_BYTES = 200, 256 << 10
 """Most files of the work folder that are read, and the size of the largest one."""

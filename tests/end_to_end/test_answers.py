@@ -58,10 +58,11 @@ def test_an_answer_that_nothing_holds_goes_back_once(run: Run, chat_server: Chat
     ran = run("Which field is larger?", "--on", library)
     assert ran.code == 0, ran.err
     assert without_evidence(ran.out).splitlines() == ["North has 600.", "summary: reproduced"]
-    assert "2. answer, sent back:" in ran.err and "West, 601" in ran.err
+    fault = "No output, variable or file holds West, 601."
+    assert f"2. done  North has 601, and 'West' is larger.\n   → {fault}\n" in ran.err
     assert kinds(last()) == ["code", "done not_accepted", "done"]
     told = str(chat_server.chats[2]["messages"][-1]["content"])
-    assert "No output, variable or file holds West, 601" in told and "FAILED:" in told
+    assert fault in told and "FAILED:" in told
 
 
 def test_the_same_answer_again_is_taken(run: Run, chat_server: ChatServer, library: Path) -> None:
