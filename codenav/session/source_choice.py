@@ -27,6 +27,7 @@ SHOWN = 160
 QUESTION = "Which source is this request about?\n{}\nA number, a name, or all"
 FOR_MODEL = "{}\n\nThe request: {}\n\nAnswer with one number only; with 0 if none fits, or several do."
 FIRST = "{} is searched first: {}"
+NONE = "{!r} names none of the sources: all are searched alike"
 
 
 class Sources:
@@ -102,6 +103,8 @@ class ChoosingAgent:
         if name:
             sources.first = name
             self._tell(FIRST.format(name, why))
+        elif asked and not again and answer.strip().casefold() != "all":
+            self._tell(NONE.format(answer))
         self._settled = not again
         return self._settled
 
