@@ -54,9 +54,13 @@ class Config:
     models: Mapping[str, NamedModel] = field(default_factory=dict)
     """Models by the names that the user gave them."""
 
-    def named(self, name: str) -> NamedModel:
-        """Return the model of a name: of the user's own tables, else one that the server knows by this name."""
-        return self.models.get(name) or NamedModel(name)
+    def named(self, name: str, beside: str = "") -> NamedModel:
+        """Return the model of a name: of the user's own tables, else one that the server knows by this name.
+
+        `beside` is a model whose server, with its key, is meant.
+        """
+        server = self.models.get(beside, NamedModel())
+        return self.models.get(name) or NamedModel(name, base_url=server.base_url, key=server.key)
 
     def store_options(self, **keywords: Any) -> StoreOptions:
         """Return the configured store, replaced by keywords that are not None.

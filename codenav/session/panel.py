@@ -117,7 +117,8 @@ def open_panel(
         name, again = model if isinstance(model, str) else model.name, given[:number].count(model)
         if isinstance(model, str):
             # One client for each, since a script has one order of answers.
-            model = open_model(model, base_url=own.base_url, notice=notice)
+            beside = own.model if isinstance(own.model, str) else ""
+            model = open_model(model, base_url=own.base_url, notice=notice, beside=beside)
             opening.callback(model.close)
             if isinstance(model, ChatModel) and not again:
                 # A server that does not answer now has no vote later.

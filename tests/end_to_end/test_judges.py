@@ -102,6 +102,18 @@ def test_four_of_five_accept_the_second_answer(
     assert "The answer lacks its unit." in told and told.count("lacks its unit") == 1 and "It is wrong." in told
 
 
+def test_a_judge_without_a_table_is_one_of_the_agents_server(
+    chat_server: ChatServer, library: Path, codenav_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BIG_KEY", "sk-big-0123456789abcdef")
+    chat_server.key = "sk-big-0123456789abcdef"
+    playing(chat_server, [AREA, Done("6 m²")], b=PASS, c=FAIL)
+    configured(codenav_home, big={"model": "test-model", "base_url": chat_server.url, "key": "BIG_KEY"})
+    ran = codenav("run", "Area of 2 by 3?", "--on", library, "--model", "big", "--judges", "b,c", "--min-pass", "1",
+                  "--set=checks.types=no")  # fmt: skip
+    assert ran.code == 0 and "judges: 1 of 2 accepted it" in ran.out, ran.err
+
+
 def test_a_judge_gets_request_answer_script_and_log_between_drawn_delimiters(
     chat_server: ChatServer, library: Path
 ) -> None:

@@ -56,6 +56,7 @@ def open_model(
     heard: Hear | None = None,
     max_tokens: int = MAX_TOKENS,
     keep_alive: float | None = None,
+    beside: str = "",
 ) -> Model:
     """The model of `model_name`, which may be one of `[models.NAME]` in the configuration file.
 
@@ -65,7 +66,8 @@ def open_model(
     An empty `base_url` means OPENAI_BASE_URL, or else OpenAI's own server. `notice` is called with one line for each
     retry and each parameter that the server refused; `heard` with the text that arrives while a model writes.
     `max_tokens` is the limit of one answer, `keep_alive` that of the seconds in which a local model waits for the next
-    request; None is the configured one. Nothing is sent yet, but a local model begins to load.
+    request; None is the configured one. `beside` is as for `Config.named`. Nothing is sent yet, but a local model
+    begins to load.
 
     Raises:
         ModelNotConfigured: for the reasons of `model_name`.
@@ -76,7 +78,7 @@ def open_model(
         NotFound: the file of a script or a model does not exist.
     """
     name = model_name(name, base_url)
-    own = load_config().named(name)
+    own = load_config().named(name, beside)
     name, base_url, max_tokens = own.model, own.base_url or base_url, own.max_tokens or max_tokens
     options: dict[str, Any] = {
         "notice": notice, "heard": heard, "max_tokens": max_tokens, "context": own.context,
