@@ -266,8 +266,7 @@ class DoneObservation(Observation):
 class InvalidAction(Observation):
     """An action that was not carried out: `text` names the rule of the format that it breaks, and the right form.
 
-    It may be right and yet not approved by a person, or an answer that a reviewer does not accept; `text` then has the
-    reason.
+    It may be right and yet not approved by a person, or not accepted by a reviewer, for the reason in `text`.
     """
 
     rule: str = ""
@@ -350,20 +349,16 @@ class Step(Stored):
         """The inverse of `to_dict`: code steps get their `Execution` back, others a `RecordedObservation`."""
         kind = data["action"]["type"]
         stored, shown = data["observation"], data["shown"]
-        observation: Observation
+        observation: Observation = RecordedObservation(shown, stored)
         if kind == "code" and "outcome" in stored:
-            checks = tuple(CheckReport.from_dict(item) for item in stored["checks"])
-            calls = tuple(ToolCall.from_dict(item) for item in stored.get("calls", ()))
             observation = CodeObservation(
                 shown,
                 execution=Execution.from_dict(stored),
-                checks=checks,
-                calls=calls,
+                checks=tuple(CheckReport.from_dict(item) for item in stored["checks"]),
+                calls=tuple(ToolCall.from_dict(item) for item in stored.get("calls", ())),
                 drafts=tuple(Draft.from_dict(item) for item in stored.get("drafts", ())),
                 agreement=stored.get("agreement", ""),
             )
-        else:
-            observation = RecordedObservation(shown, stored)
         return cls(
             number=data["number"],
             action=action_from(data["action"], thought=data["thought"]),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from codenav.core.actions import Action, CodeObservation, Observation
+from codenav.core.actions import Action, Code, CodeObservation, Observation
+from codenav.core.approval import Approver
 from codenav.core.protocols import Environment
+from codenav.core.secrets.masking import masker
+from codenav.environments.approved import ApprovedEnvironment
 
 
 class MaskedEnvironment:
@@ -28,3 +31,12 @@ class MaskedEnvironment:
         if isinstance(observation, CodeObservation):
             masked["hint"] = str(self._mask(observation.hint))
         return replace(observation, **masked)
+
+
+def guarded(
+    environments: Sequence[Environment], approver: Approver | None, secrets: Mapping[str, str]
+) -> Sequence[Environment]:
+    """Environments whose code is approved, where there is an approver, and whose answers show no secrets."""
+    if approver is not None:
+        environments = [ApprovedEnvironment(one, approver) if one.action is Code else one for one in environments]
+    return [MaskedEnvironment(one, masker(secrets)) for one in environments] if secrets else environments

@@ -10,12 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codenav.core.actions import (
-    CodeObservation,
-    DoneObservation,
-    Step,
-    Turn,
-)
+from codenav.core.actions import CodeObservation, DoneObservation, Step, Turn
 from codenav.core.cancelling import CancelScope
 from codenav.core.errors import Cancelled, CodeNavError, Interrupted, LimitReached, StorageFull, UsageError
 from codenav.core.events import (
@@ -72,11 +67,11 @@ class Episode:
     ) -> None:
         """Join the parts. Nothing runs yet.
 
-        `verify` replays the code summary; without it no summary is ever marked verified. `reviewers` read the
-        answer before it ends the episode, and may send it back. `earlier` are steps that ran
-        before in the same sandbox: a summary made of steps begins with them. `facts` go into the record. `sandbox` is
-        asked for what threads and children have printed after the last step, and for the value that the answer rests
-        on. Listeners are called in order, and an error that one raises ends the episode.
+        `verify` replays the code summary; without it no summary is ever marked verified. `reviewers` read the answer
+        before it ends the episode, and may send it back. `earlier` are steps that ran before in the same sandbox: a
+        summary made of steps begins with them. `facts` go into the record. `sandbox` is asked for what threads and
+        children have printed after the last step, and for the value that the answer rests on. Listeners are called in
+        order, and an error that one raises ends the episode.
 
         Raises:
             UsageError: the request is empty, or two environments answer the same action.
@@ -227,21 +222,18 @@ class Episode:
         try:
             yield
         except Cancelled:
-            self._interrupted("cancelled")
+            self._end(RunEnded(Status.INTERRUPTED, reason="cancelled", exit_code=130))
             raise
         except CodeNavError as error:
             status = Status.LIMIT if isinstance(error, LimitReached) else Status.ERROR
             self._end(RunEnded(status, reason=str(error), hint=error.hint, exit_code=error.exit_code))
             raise
         except (KeyboardInterrupt, GeneratorExit):
-            self._interrupted("interrupted")
+            self._end(RunEnded(Status.INTERRUPTED, reason="interrupted", exit_code=130))
             raise
         except BaseException as error:
             self._end(RunEnded(Status.ERROR, reason=f"a fault of codenav: {error!r}", exit_code=1))
             raise
-
-    def _interrupted(self, reason: str) -> None:
-        self._end(RunEnded(Status.INTERRUPTED, reason=reason, exit_code=130))
 
     def _start(self) -> Event:
         self._started = True
@@ -320,13 +312,13 @@ class Episode:
         return self._repeats.noted(step)
 
     def _answered(self, step: Step) -> RunEnded:
-        done = step.observation if isinstance(step.observation, DoneObservation) else DoneObservation("")
+        seen = step.observation
+        done = seen if isinstance(seen, DoneObservation) else DoneObservation(seen.text)
         if done.gave_up:
             return RunEnded(Status.FAILED, reason=done.text or "the agent gave up", exit_code=1)
-        answer = step.observation.text
         with self._scope.entered():
-            summary = self._conclusion.summary(self.steps, answer, self._budget.left)
-        return RunEnded(Status.DONE, answer=answer, summary=summary, agreement=done.agreement)
+            summary = self._conclusion.summary(self.steps, done.text, self._budget.left)
+        return RunEnded(Status.DONE, answer=done.text, summary=summary, agreement=done.agreement)
 
     def _end(self, ending: RunEnded) -> RunEnded:
         if self._ended is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from codenav.agents.models import open_model
 from codenav.agents.small import SmallAgent
-from codenav.core.actions import Code
 from codenav.core.approval import Approver
 from codenav.core.config import Config, episodes_dir, load_config
 from codenav.core.errors import UsageError
@@ -20,15 +19,14 @@ from codenav.core.events import Event
 from codenav.core.execution import SandboxInfo
 from codenav.core.limits import Limits
 from codenav.core.options import CheckOptions, ModelOptions, SandboxOptions, StoreOptions, ToolOptions, spelled
-from codenav.core.protocols import Agent, Environment, Listener, Model, Reviewer, Store
+from codenav.core.protocols import Agent, Listener, Model, Store
 from codenav.core.review import ReviewOptions
 from codenav.core.secrets.masking import masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.core.tool_selection import ToolSelection
 from codenav.environments import EpisodeParts, MakeEnvironments, small_environments, standard_environments
-from codenav.environments.approved import ApprovedEnvironment
-from codenav.environments.masked import MaskedEnvironment
+from codenav.environments.masked import guarded
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
 from codenav.indexers.build import Progress
@@ -58,14 +56,10 @@ from codenav.tools.reading import asking_with
 
 PACKAGES_TOLD = 40
 """Most installed distributions named in the prompt. Those of the sources come first."""
-
 SMALL_REPEATS = 3
 """Times of the same step with nothing new that end the work of a small model, which seldom gets out by itself."""
-
 UNCONTAINED = "the code runs without isolation: it can do all that you can do (--sandbox process)"
-
 NO_TOOLS = "no source here has tools: the secrets for them are not used"
-
 TOOLS = {"formatting": "black", "lint": "flake8", "types": "mypy"}
 """The switches of `StepChecks` and the tools behind them."""
 
@@ -311,13 +305,12 @@ class Session(Closing):
             parent=self.past.newest.id if self.past else "",
             restored=tuple(self.past.lines) if self.past else (),
         )
-        made = _guarded(self._make_environments(parts), self._allowed, self.confirm, self._factory.secrets)
+        asked = self.confirm if self._allowed.approve == "steps" else None
+        made = guarded(self._make_environments(parts), asked, self._factory.secrets)
         recorder = self._records.recorder(id, secrets=secrets)
         if isinstance(self._agent, SmallAgent):
             limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
-        reviewers: list[Reviewer] = [Coverage(space.sandbox, questions, facts, limits, masker(secrets))]
-        if self._panel:
-            reviewers.append(replace(self._panel, questions=questions))
+        panel = [replace(self._panel, questions=questions)] if self._panel else []
         try:
             episode = Episode(
                 request,
@@ -327,7 +320,7 @@ class Session(Closing):
                 limits=limits,
                 listeners=[recorder, *([following] if following else []), *self.listeners],
                 verify=replay,
-                reviewers=reviewers,
+                reviewers=[Coverage(space.sandbox, questions, facts, limits, masker(secrets)), *panel],
                 earlier=questions.earlier,
                 facts=facts,
                 sandbox=space.sandbox,
@@ -371,15 +364,6 @@ class Session(Closing):
         kept = self._workspace.back(self._episodes[-1].result)
         self._episodes.pop()
         return kept
-
-
-def _guarded(
-    environments: Sequence[Environment], tools: ToolOptions, approver: Approver | None, secrets: Mapping[str, str]
-) -> Sequence[Environment]:
-    """Return environments whose code is approved, if it is to be, and whose answers show no secrets."""
-    if tools.approve == "steps" and approver is not None:
-        environments = [ApprovedEnvironment(one, approver) if one.action is Code else one for one in environments]
-    return [MaskedEnvironment(one, masker(secrets)) for one in environments] if secrets else environments
 
 
 def _leaves_something(
