@@ -26,8 +26,7 @@ class Conversation:
     """A history and the model that it is sent to.
 
     `tools` are the actions as tools of the protocol, if the model is offered these. `variables` gives those of the
-    sandbox, a line each. `notice` is called once, with a sentence, when the conversation
-    no longer fits.
+    sandbox, a line each. `notice` is called once, with a sentence, when the conversation no longer fits.
     """
 
     def __init__(

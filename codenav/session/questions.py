@@ -73,7 +73,7 @@ def checked_answers(answers: Sequence[str]) -> list[str]:
 def tell_left(answers: Sequence[str], tell: Callable[[str], None]) -> None:
     """Tell which answers given beforehand nothing has asked for."""
     if answers:
-        tell(f"nothing asked for: {', '.join(map(repr, answers))} (--answer)")
+        tell(f"no question came for {', '.join(map(repr, answers))} (--answer)")
 
 
 def answered(steps: Sequence[Step]) -> dict[str, str]:

@@ -138,7 +138,7 @@ def test_answers_given_beforehand_come_first_and_those_left_over_are_told(both: 
     assert asks(result) == ["Answer: 1", "Answer: 2024", "Answer: hay", NOBODY], "three are all"
     assert person.asked == ["Of what?"]
     run(CLEAR, both, answer=["1", "2"], notice=told.append)
-    assert told[-1] == "nothing asked for: '1', '2' (--answer)"
+    assert told[-1] == "no question came for '1', '2' (--answer)"
     with pytest.raises(UsageError, match="an answer is empty"):
         run(CLEAR, both, answer=[" "])
 
@@ -149,7 +149,7 @@ def test_answers_on_the_command_line(both: list[Path], tmp_path: Path) -> None:
     common = ("--on", both[0], "--on", both[1], "--sandbox", "bubblewrap", "--model", f"scripted:{script}")
     ran = codenav("run", UNCLEAR, *common, "--answer", "zoo", "--answer", "more")
     assert ran.code == 0 and "zoo is searched first: that was the answer" in ran.err, ran.err
-    assert ran.err.count("nothing asked for: 'more' (--answer)") == 1
+    assert ran.err.count("no question came for 'more' (--answer)") == 1
     empty = codenav("run", UNCLEAR, *common, "--answer", "")
     assert empty.code == 2 and "an answer is empty" in empty.err and "Traceback" not in empty.err
 

@@ -43,8 +43,8 @@ class Model(Protocol):
     ) -> Completion:
         """Return the next answer in a conversation. `timeout` in seconds includes all retries, which happen inside.
 
-        `sampling` is handed in by the small profile alone; a model may leave out what it does not know of it. One of
-        codenav's own also gets `tools`, where actions are to be native calls.
+        `sampling` stands in place of the model's own for this answer; a model may leave out what it does not know of
+        it. One of codenav's own also gets `tools`, where actions are to be native calls.
 
         Raises:
             ModelUnreachable, ModelRefused, ModelFailed, ContextOverflow.
