@@ -264,7 +264,7 @@ def _transcript_lines(result: EpisodeResult, room: Room) -> Iterator[Line]:
         number, action = result.under_way.number, result.under_way.action
         yield from action_lines(number, action, room)
         yield from call_lines([one.call for one in result.calls if one.number == number and one.by == "step"], room)
-        yield room.line(f"   → {result.status.value} during this {action.type}", "yellow")
+        yield room.line(f"   → {result.status.value} during this step", "yellow")
     yield from cut_off_lines(result.unfinished, room)
     if result.answer:
         yield Line("")

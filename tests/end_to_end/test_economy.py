@@ -152,7 +152,7 @@ def test_the_action_in_flight_of_a_killed_run_is_shown(chat_server: ChatServer, 
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)
     shown = codenav("episodes", "show", "last").out
-    assert "2. code" in shown and "time.sleep(1000)" in shown and "interrupted during this code" in shown
+    assert "2. code" in shown and "time.sleep(1000)" in shown and "interrupted during this step" in shown
 
 
 def test_an_export_without_a_script_says_so(run: Run, chat_server: ChatServer, library: Path, tmp_path: Path) -> None:
