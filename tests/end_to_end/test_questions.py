@@ -108,7 +108,7 @@ def test_an_answer_that_is_no_choice_is_asked_for_once_more(both: list[Path]) ->
         result = run(UNCLEAR, both, ask=person)
         assert len(person.asked) == len(answers) and len(set(person.asked)) == 1
         assert asks(result)[-1] == (f"Answer: {answers[-1]}" if answers[-1] else NOBODY)
-        told = package.load_episode(result.id).notices
+        told = list(package.load_episode(result.id).notices)
         left = ["'neither' names none of the sources: all are searched alike"] if "neither" in answers else []
         assert (len(told) == 1 and first_source(result) == first) if first else told == left
 
