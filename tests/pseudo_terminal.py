@@ -36,7 +36,7 @@ def on_terminal(
     try:
         while time.monotonic() < until:
             if not select.select([terminal], [], [], 1.0)[0]:
-                if typed == INTERRUPT:
+                if typed == INTERRUPT and "Interrupted." not in shown:
                     # One that comes between the question and the read of its answer does not wake that read.
                     os.write(terminal, INTERRUPT.encode())
                 continue
