@@ -38,6 +38,8 @@ class ReviewOptions:
         least = len(judges) // 2 + 1 if self.min_pass is None else self.min_pass
         if not all(judges):
             raise UsageError("a judge has no name", hint="--judges big,small, or big,big,big")
+        if self.min_pass is not None and not judges:
+            raise UsageError("min_pass is given and no judges are", hint="--judges NAME,NAME,…")
         if self.min_pass is not None and not 1 <= least <= len(judges):
             raise UsageError(f"min_pass is {least}, and --judges names {len(judges)}", hint="name more of them")
         return judges, least

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ FAULT = (
     "No output, variable or file holds {}.\nSo the answer is not accepted yet: compute what is missing, or correct it. "
     "If it is right as it stands, give it again. If the results do not suffice, begin it with FAILED: and say why."
 )
+CLAIM = re.compile(r"[\d\"'`“”„«»‘’「『]")
+"""A digit or a quotation mark: without one an answer has nothing to be looked for."""
 FILES, FILE_BYTES = 200, 256 << 10
 """Most files of the work folder that are read, and the size of the largest one."""
 STEPS, SECONDS = 2, 60.0
@@ -48,7 +51,7 @@ class Coverage:
     def review(self, answer: str, steps: Sequence[Step], *, timeout: float | None = None) -> str:
         """Return what the agent is told, or an empty text. See `protocols.Reviewer`."""
         few = self.limits.steps and len(steps) + 1 + STEPS > self.limits.steps
-        if self._spent or few or (timeout is not None and timeout < SECONDS):
+        if self._spent or few or not CLAIM.search(answer) or (timeout is not None and timeout < SECONDS):
             return ""
         code, texts = list[str](), list[str]()
         for step in [*self.questions.earlier, *steps]:

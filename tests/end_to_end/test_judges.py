@@ -233,7 +233,7 @@ def test_in_a_session_the_judges_know_the_requests_and_code_before(chat_server: 
     ("given", "code", "told"),
     [
         (["--judges", "a", "--min-pass", "2"], 2, "min_pass is 2, and --judges names 1"),
-        (["--min-pass", "2"], 2, "min_pass is 2, and --judges names 0"),
+        (["--min-pass", "2"], 2, "min_pass is given and no judges are"),
         (["--judges", "a,a", "--min-pass", "0"], 2, "--min-pass must be at least 1: 0"),
         (["--judges", "a,,a"], 2, "a judge has no name"),
         (["--judges", "a,ghost"], 4, "has no model 'ghost'"),
