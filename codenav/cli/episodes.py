@@ -83,6 +83,7 @@ def list_episodes(limit: int, whole: bool, as_json: bool) -> None:
 )
 @click.option("--script", type=FilePath, metavar="FILE.py", help="Write the code summary.")
 @click.option("--record", type=FilePath, metavar="FILE.json", help="Write the whole record as one JSON document.")
+@click.option("--atif", type=FilePath, metavar="FILE.json", help="Write a trajectory in ATIF, the format of Harbor.")
 @json_option
 def show(
     episode: str,
@@ -91,9 +92,10 @@ def show(
     notebook: Path | None,
     script: Path | None,
     record: Path | None,
+    atif: Path | None,
     as_json: bool,
 ) -> None:
-    """Show an episode, by its id, the beginning of one, or last; or write it as a notebook, a script or JSON.
+    """Show an episode, by its id, the beginning of one, or last; or write it as a notebook, a script, JSON or ATIF.
 
     \b
     Examples:
@@ -107,8 +109,13 @@ def show(
     from codenav.episodes.store import EpisodeStore
 
     result = EpisodeStore(episodes_dir()).load(episode)
-    ways = (("notebook", notebook, result.to_notebook), ("script", script, result.to_script))
-    written = {name: str(write(path)) for name, path, write in (*ways, ("record", record, result.to_json)) if path}
+    ways = (
+        ("notebook", notebook, result.to_notebook),
+        ("script", script, result.to_script),
+        ("record", record, result.to_json),
+        ("atif", atif, result.to_atif),
+    )
+    written = {name: str(write(path)) for name, path, write in ways if path}
     if written:
         if as_json:
             print_json(written)

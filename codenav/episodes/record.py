@@ -15,7 +15,7 @@ from codenav.core.limits import Limits
 from codenav.core.system.stored import Document
 from codenav.core.system.terminal_text import flattened
 from codenav.core.usage import Usage
-from codenav.episodes import export
+from codenav.episodes import atif, export
 from codenav.episodes.products import Product, products
 from codenav.episodes.verify import last_summary, script_from_steps
 
@@ -250,6 +250,13 @@ class EpisodeResult(Document):
         Raises: as `to_notebook`.
         """
         return export.write_json(self.to_dict(), Path(path))
+
+    def to_atif(self, path: str | Path) -> Path:
+        """Write the episode in ATIF, the trajectory format of Harbor; return its path.
+
+        Raises: as `to_notebook`.
+        """
+        return export.write_json(atif.trajectory(self.to_dict()), Path(path))
 
     def to_frame(self) -> Any:
         """A `pandas.DataFrame` with one row per step.
