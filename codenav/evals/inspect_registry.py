@@ -47,6 +47,7 @@ from codenav.episodes.store import EVAL_WORK
 from codenav.evals.attempts import World, attempt, check_samples, scores_of_nothing
 from codenav.evals.benchmark import make
 from codenav.evals.results import ERROR, Result
+from codenav.evals.runs import in_shard
 from codenav.evals.scores import over_epochs
 from codenav.evals.settings import SAMPLING, Settings
 from codenav.evals.task import Sample
@@ -69,11 +70,12 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
     """
     given: dict[str, Any] = {key: value for key, value in options.items() if value not in (None, False)}
     given |= {key: str(given[key]) for key in _TEXTS if key in given}
-    names = ("mode", "shows", "sandbox", "python", "max_steps", "max_seconds")
+    names = ("mode", "shows", "sandbox", "python", "max_steps", "max_seconds", "limit", "shard")
     own: dict[str, Any] = {key: given.pop(key) for key in names if key in given}
     made = make(name, str(data), given, python=own.get("python"), sandbox=own.get("sandbox"))
     settings = Settings.of(own)
-    samples = {sample.id: sample for sample in check_samples(made.samples())}
+    every = settings.samples(check_samples(made.samples()))
+    samples = {sample.id: sample for sample in every if in_shard(sample.id, settings.shard)}
     facts = {"benchmark": name, "mode": settings.mode.value, "shows": settings.shows, "sampling": dict(SAMPLING)}
     rows = [
         # The expected result is for readers of the log. Neither the agent nor a sandbox gets it.
@@ -89,6 +91,7 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
         dataset=MemoryDataset(rows, name=name),
         solver=_agent(_world(made, settings), samples),
         scorer=_scorer(made, samples),
+        config=GenerateConfig(**SAMPLING),
         # One sample without a model is no reason to lose the others: it is an error in the log, and not solved.
         fail_on_error=False,
         score_on_error=True,
@@ -232,11 +235,14 @@ class InspectModel:
     def complete(
         self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
     ) -> Completion:
-        """The next answer. Retries, stop reasons, prices and the sampling are the provider's."""
+        """The next answer. Retries, stop reasons and prices are the provider's.
+
+        The sampling is that which the agent asks for, else that of the task, or of Inspect's `--temperature` and so on.
+        """
         began = time.monotonic()
         chat = [_ROLES.get(one.role, ChatMessageUser)(content=one.content) for one in messages]
         try:
-            output = anyio.from_thread.run(self._generate, chat, timeout)
+            output = anyio.from_thread.run(self._generate, chat, timeout, _config(sampling))
         except TimeoutError as error:
             raise ModelUnreachable(f"{self.name} did not answer within {timeout:.0f} s") from error
         except LimitExceededError as error:
@@ -256,16 +262,18 @@ class InspectModel:
     def close(self) -> None:
         """Do nothing: Inspect closes its models."""
 
-    async def _generate(self, chat: list[ChatMessage], timeout: float | None) -> ModelOutput:
+    async def _generate(self, chat: list[ChatMessage], timeout: float | None, config: GenerateConfig) -> ModelOutput:
         with anyio.fail_after(timeout):
-            own = self._model.config
-            config = GenerateConfig(
-                temperature=SAMPLING["temperature"] if own.temperature is None else own.temperature,
-                max_tokens=own.max_tokens or SAMPLING["max_tokens"],
-            )
             output: ModelOutput = await self._model.generate(list(chat), config=config)
         self._asked([*chat, *([output.message] if output.choices else [])])
         return output
+
+
+def _config(asked: Sampling | None) -> GenerateConfig:
+    if asked is None:
+        return GenerateConfig()
+    most = asked.max_tokens or None
+    return GenerateConfig(temperature=asked.temperature, seed=asked.seed, top_p=asked.top_p, max_tokens=most)
 
 
 def _completion(messages: Sequence[Message], output: ModelOutput, seconds: float) -> Completion:

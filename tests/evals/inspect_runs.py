@@ -25,6 +25,8 @@ from codenav.evals.mnms.programs import program_of
 DATA = Path(__file__).parent.parent / "data" / "evals" / "mnms"
 OPTIONS: dict[str, Any] = {"tasks": str(DATA / "plans.json"), "any_commit": True, "stub_tools": True}
 TASK = Mnms(DATA / "checkout", **OPTIONS)
+SAMPLED: list[list[Any]] = []
+"""Temperature, limit of tokens and seed of each request."""
 PLANNED = {task.request: task for task in TASK.file.tasks}
 
 
@@ -38,6 +40,7 @@ def script(request: str) -> list[Action]:
 
 def answered(messages: list[ChatMessage], tools: object, choice: object, config: GenerateConfig) -> ModelOutput:
     """The next scripted answer, by what the conversation holds."""
+    SAMPLED.append([config.temperature, config.max_tokens, config.seed])
     asked = next(message.text for message in messages if message.role == "user")
     request = next(request for request in PLANNED if request in asked)
     turn = sum(message.role == "assistant" for message in messages)
@@ -70,11 +73,11 @@ def slow(messages: list[ChatMessage], tools: object, choice: object, config: Gen
     return later()
 
 
-def logged(folder: Path, outputs: Any, **more: Any) -> EvalLog:
+def logged(folder: Path, outputs: Any, task_args: dict[str, Any] | None = None, **more: Any) -> EvalLog:
     """The log of a run, read back from its file."""
     (log,) = inspect_eval(
         "codenav/mnms",
-        task_args={"data": str(DATA / "checkout"), "sandbox": "process", **OPTIONS},
+        task_args={"data": str(DATA / "checkout"), "sandbox": "process", **OPTIONS, **(task_args or {})},
         model=get_model("mockllm/model", custom_outputs=outputs),
         log_dir=str(folder / "logs"),
         display="none",
@@ -112,6 +115,10 @@ def told(log: EvalLog) -> dict[str, Any]:
 def main(folder: Path) -> None:
     """Run all scenarios."""
     same = told(logged(folder, answered, limit=5, epochs=2))
+    same["sampled"] = [*SAMPLED]
+    SAMPLED.clear()
+    part = told(logged(folder, answered, {"shard": "1/2", "limit": 4}, temperature=0.7, seed=3, max_tokens=50))
+    part["sampled"] = [*SAMPLED]
     ours = evals.run(
         TASK, out=folder / "run", model=lambda sample: ScriptedModel(script(sample.request)), limit=5, epochs=2,
         sandbox="process", checks_lint=False, checks_types=False,
@@ -121,9 +128,14 @@ def main(folder: Path) -> None:
     began = time.monotonic()
     hanging = told(logged(folder, slow, limit=1, time_limit=15))
     hanging["seconds"] = time.monotonic() - began
+    shard = evals.run(
+        TASK, out=folder / "shard", model=lambda sample: ScriptedModel(script(sample.request)), limit=4, shard="1/2",
+        sandbox="process", checks_lint=False, checks_types=False,
+    )  # fmt: skip
+    part["ours"] = [result.id for result in shard.results]
     results = [result.to_dict() for result in ours.results]
-    print(json.dumps({"same": same, "down": down, "tokens": tokens, "hanging": hanging, "results": results,
-                      "table": ours.table}))  # fmt: skip
+    print(json.dumps({"same": same, "part": part, "down": down, "tokens": tokens, "hanging": hanging,
+                      "results": results, "table": ours.table}))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from codenav.evals.settings import SAMPLING
+
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("inspect_ai") is None, reason="the extra inspect is not installed"
@@ -43,6 +45,15 @@ def test_the_scores_are_those_of_our_runner(outcome: dict[str, Any]) -> None:
     assert len(ours) == 10 and theirs == ours
     assert {scores["correct"] for scores in ours.values()} == {True, False}
     assert not ours["10", 1]["summed_up"]
+
+
+@pytest.mark.nightly
+def test_the_sampling_and_the_samples_are_those_of_our_runner(outcome: dict[str, Any]) -> None:
+    own = [SAMPLING["temperature"], SAMPLING["max_tokens"], SAMPLING["seed"]]
+    assert outcome["same"]["sampled"] and all(one == own for one in outcome["same"]["sampled"])
+    # A shard of ours is the same shard there, and what Inspect is told of the sampling wins.
+    assert [sample["id"] for sample in outcome["part"]["samples"]] == outcome["part"]["ours"]
+    assert all(one == [0.7, 50, 3] for one in outcome["part"]["sampled"])
 
 
 @pytest.mark.nightly
