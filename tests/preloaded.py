@@ -211,8 +211,8 @@ def _import_all() -> None:
     import codenav
 
     for found in pkgutil.walk_packages(codenav.__path__, "codenav."):
-        # What runs inside sandboxes is for other interpreters; Inspect, an extra, is no part of any command.
-        if not any(part in found.name for part in (".guest", ".inspect_")) and not found.name.endswith("__main__"):
+        # What runs inside sandboxes is for other interpreters; Inspect and Harbor are no part of any command.
+        if not any(part in found.name for part in (".guest", ".harbor_", ".inspect_", ".__main__")):
             importlib.import_module(found.name)
     for name in IMPORTED_LATE:
         # Without it a command is slower, or says itself what is missing.
