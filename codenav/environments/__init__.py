@@ -10,7 +10,13 @@ from codenav.environments.endings import AskEnvironment, CodeSummaryEnvironment,
 from codenav.environments.offers import OfferEnvironment, Offering
 from codenav.environments.ranking import Ranking
 from codenav.environments.search import SearchEnvironment
-from codenav.environments.standard import EpisodeParts, MakeEnvironments, small_environments, standard_environments
+from codenav.environments.standard import (
+    EpisodeParts,
+    MakeEnvironments,
+    small_environments,
+    standard_environments,
+    usual_environments,
+)
 
 __all__ = [
     "AskEnvironment",
@@ -25,4 +31,5 @@ __all__ = [
     "SearchEnvironment",
     "small_environments",
     "standard_environments",
+    "usual_environments",
 ]

@@ -14,7 +14,7 @@ FULL_TOKENS = 1200
 """Tokens of a block shown in full, at most; the median docstring of scientific packages with examples has half."""
 SOURCE_TOKENS = 300
 """Tokens up to which the whole source is shown even where signature and docstring are shorter."""
-SHOWS = ("shorter", "code", "prototypes")
+SHOWS = ("shorter", "code", "docstrings", "prototypes")
 """Contents of a block shown in full. The first is the usual one."""
 OUTPUT_TOKENS = 2000
 """Tokens kept of a step's output, head and tail. The sandbox has already cut it, to a length for people."""
@@ -52,7 +52,9 @@ def block_in_full(block: CodeBlock, *, tagged: bool = False, shows: str = SHOWS[
     described = f'{block.signature}\n    """{docstring}"""' if docstring else ""
     shorter = estimate_tokens(body) > SOURCE_TOKENS and len(described) < len(body)
     # The body of a tool is a call to the host, which tells nothing.
-    if shows == "prototypes" or (block.kind is BlockKind.TOOL and shows != "code"):
+    if shows == "prototypes":
+        body = block.signature or body
+    elif shows == "docstrings" or (block.kind is BlockKind.TOOL and shows != "code"):
         body = described or block.signature or body
     elif described and shorter and shows != "code":
         body = described

@@ -42,7 +42,7 @@ class SearchEnvironment:
         """`tagged`: each hit names its source, for an index of several.
 
         `shows` is the content of a block shown in full: `shorter` (its code, or signature and docstring where those are
-        shorter), `code`, or `prototypes` (signature and docstring; CodeNav paper, table 3). `ranking` orders the next
+        shorter), `code`, `docstrings` (and signatures) or `prototypes` (signatures alone). `ranking` orders the next
         `MATCHES` matches, and adds to them; without it they come as the index has them. `advice` says what to ask
         instead of a query that found nothing; `instance_of` tells the class of a name at module level.
         """

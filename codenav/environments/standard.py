@@ -54,6 +54,8 @@ class EpisodeParts:
     """Searches for callables, for small models; None: there are only the searches for larger ones."""
     instance_of: Callable[[Index, CodeBlock], Instance] | None = None
     """The class and the methods of a name at module level that a search shows; None: they are not told."""
+    small: bool = False
+    """The agent is that of the small profile."""
 
 
 MakeEnvironments = Callable[[EpisodeParts], Sequence[Environment]]
@@ -95,6 +97,11 @@ def small_environments(parts: EpisodeParts) -> list[Environment]:
         AskEnvironment(parts.ask),
         DoneEnvironment(),
     ]
+
+
+def usual_environments(parts: EpisodeParts) -> list[Environment]:
+    """Those of the agent's profile."""
+    return (small_environments if parts.small else standard_environments)(parts)
 
 
 def _code(parts: EpisodeParts, *, small: bool = False) -> CodeEnvironment:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codenav.evals.results import Result
     from codenav.evals.runner import Progress, Run, run
     from codenav.evals.runs import Head, RunFolder, merge
-    from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting, Task, ToolCall
+    from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Setting, Task, Tool, ToolCall
 
 __all__ = [
     "Attempt",
@@ -34,6 +34,7 @@ __all__ = [
     "Sample",
     "Setting",
     "Task",
+    "Tool",
     "ToolCall",
     "merge",
     "run",
@@ -43,7 +44,7 @@ _HOME = {
     "codenav.evals.results": ("Result",),
     "codenav.evals.runner": ("Progress", "Run", "run"),
     "codenav.evals.runs": ("Head", "RunFolder", "merge"),
-    "codenav.evals.task": ("Attempt", "Check", "Column", "Mode", "Sample", "Setting", "Task", "ToolCall"),
+    "codenav.evals.task": ("Attempt", "Check", "Column", "Mode", "Sample", "Setting", "Task", "Tool", "ToolCall"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -7,20 +7,24 @@ import queue
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
-from codenav.core.actions import Search
+from codenav.core.actions import CodeSummary, Search
 from codenav.core.errors import CodeNavError, ContextOverflow, UsageError
 from codenav.core.events import ActionTaken, Event, Status, StepEnded
-from codenav.core.protocols import Environment, Sandbox
+from codenav.core.execution import Execution
+from codenav.core.options import ModelOptions
+from codenav.core.protocols import Environment, Model, Sandbox
+from codenav.core.setting import keywords_of
 from codenav.core.system.terminal_text import shortened
 from codenav.environments import EpisodeParts, MakeEnvironments, SearchEnvironment
 from codenav.episodes.record import EpisodeResult
+from codenav.evals.calling import CallingAgent
 from codenav.evals.results import ERROR, Result, beginning, plain
 from codenav.evals.settings import STORE, Settings
 from codenav.evals.task import Attempt, Mode, Sample, Setting, Task, ToolCall
@@ -48,10 +52,17 @@ class Trace:
     It is the session's handler of calls, a listener that knows the steps, and makes the environments.
     """
 
+    only_hears = True
+    """Nothing answers a call, so a step may be tried in several ways."""
+
     def __init__(self) -> None:
+        self.sums_up = False
+        """The agent has the action `code_summary`."""
         self._sandbox: Sandbox | None = None
         self._calls: list[ToolCall] = []
-        self._pending: list[ToolCall] = []
+        self._pending: dict[str, list[ToolCall]] = {}
+        """The calls of the step under way, by the script that made them."""
+        self._script = ""
         self._lock = threading.Lock()
 
     @property
@@ -71,20 +82,26 @@ class Trace:
         if len(json.dumps(given)) > CALL_CHARACTERS:
             given = {key[:100]: repr(value)[:200] for key, value in list(given.items())[:50]}
         with self._lock:
-            if len(self._calls) + len(self._pending) < MOST_CALLS:
-                self._pending.append(ToolCall(tool[:200], given))
+            if len(self._calls) + sum(map(len, self._pending.values())) < MOST_CALLS:
+                self._pending.setdefault(self._script, []).append(ToolCall(tool[:200], given))
 
     def on_event(self, event: Event) -> None:
-        """Give the calls since the last step to the step that ends.
+        """Give the calls of the script that was kept to the step that ends.
 
         Only the tools tell of calls: those of a step whose own code speaks to the host are not believed.
         """
         with self._lock:
             if isinstance(event, StepEnded) and not _FORGES.search(event.step.action.content):
                 failed = not event.step.observation.ok
-                self._calls += [replace(one, step=event.step.number, failed=failed) for one in self._pending]
+                made = self._pending.get(event.step.action.content, ())
+                self._calls += [replace(one, step=event.step.number, failed=failed) for one in made]
             if isinstance(event, ActionTaken | StepEnded):
                 self._pending.clear()
+
+    def begin(self, script: str) -> None:
+        """Take the calls from now on as those of a script."""
+        with self._lock:
+            self._script = script
 
     def values(self, names: Sequence[str]) -> dict[str, Any]:
         """The variables that exist and are plain data."""
@@ -98,16 +115,34 @@ class Trace:
 
     def environments(self, make: MakeEnvironments, settings: Settings) -> MakeEnvironments:
         """A function that makes the environments of a task for a mode: without search where tools are described."""
+        left_out = {Mode.CODE_USE: (), Mode.NO_SEARCH: (Search,), Mode.TOOL_USE: (Search, CodeSummary)}[settings.mode]
 
         def made(parts: EpisodeParts) -> list[Environment]:
             self._sandbox = parts.sandbox
-            found = [one for one in make(parts) if settings.mode is Mode.CODE_USE or one.action is not Search]
+            heard = cast(Sandbox, HeardSandbox(parts.sandbox, self.begin))
+            found = [one for one in make(replace(parts, sandbox=heard)) if one.action not in left_out]
+            self.sums_up = any(one.action is CodeSummary for one in found)
             for one in found:
                 if isinstance(one, SearchEnvironment):
                     one.shows = settings.shows
             return found
 
         return made
+
+
+class HeardSandbox:
+    """A sandbox that tells which script is about to run: of several for one step only one is kept."""
+
+    def __init__(self, sandbox: Sandbox, tell: Callable[[str], None]) -> None:
+        self._sandbox, self._tell = sandbox, tell
+
+    def run(self, code: str, **options: Any) -> Execution:
+        """Run code, as `Sandbox.run`."""
+        self._tell(code)
+        return self._sandbox.run(code, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
 
 
 @dataclass(frozen=True)
@@ -127,8 +162,10 @@ class World:
         """Build the indexes of a setting, and open them until `opening` ends.
 
         Raises:
-            Unavailable, UsageError: for the reasons of `codenav.index`.
+            Unavailable, UsageError: for the reasons of `codenav.index`; or tool-use with a task that registers no tool.
         """
+        if settings.mode is Mode.TOOL_USE and not setting.tools:
+            raise UsageError(f"{task.name} registers no tools for JSON calls", hint="Setting.tools, or --use code")
         given = settings.sessions
         keywords: Any = {name: given[name] for name in STORE if name in given}
         keywords |= {"progress": given.get("progress"), "notice": given.get("notice")}
@@ -147,7 +184,7 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
     trace = Trace()
     try:
         _write(sample.files, folder)
-        with session_for(world, sample, folder, trace) as session:
+        with session_for(world, sample, epoch, folder, trace) as session:
             started(session)
             result = _run_episode(session, sample.request)
             if result.status == Status.INTERRUPTED:
@@ -159,7 +196,10 @@ def attempt(world: World, sample: Sample, epoch: int, started: Callable[[Session
         return error_result(world, sample, epoch, f"{type(error).__name__}: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    done = Attempt(sample, result, trace.calls, values)
+    if result.status == Status.LIMIT and not result.usage.output_tokens:
+        # A server that hangs is no answer of a model: the sample is run again.
+        return error_result(world, sample, epoch, f"the model wrote nothing: {result.reason}")
+    done = Attempt(sample, result, trace.calls, values, trace.sums_up)
     if result.status == Status.ERROR:
         return _result(world, done, epoch, scores_of_nothing(world.task, sample))
     try:
@@ -244,30 +284,40 @@ def _run_episode(session: Session, request: str) -> EpisodeResult:
     return episode.result
 
 
-def session_for(world: World, sample: Sample, folder: Path, trace: Trace) -> Session:
-    """Open the session of one attempt.
+@contextmanager
+def session_for(world: World, sample: Sample, epoch: int, folder: Path, trace: Trace) -> Iterator[Session]:
+    """The session of one attempt.
 
     Raises:
         CodeNavError: for the reasons of `Session`.
     """
-    keywords = dict(world.settings.sessions)
-    model = world.settings.model
-    keywords["model"] = model(sample) if callable(model) else model or None
-    if not keywords.get("python") and world.setting.python:
-        keywords["python"] = world.setting.python
+    settings, setting = world.settings, world.setting
+    keywords = dict(settings.sessions)
+    if not keywords.get("python") and setting.python:
+        keywords["python"] = setting.python
     keywords.pop("progress", None)
-    return open_session(
-        on=list(world.on),
-        # An empty one would be replaced by one made from the metadata of the code base.
-        description=world.setting.description if world.setting.description.strip() else NO_DESCRIPTION,
-        environments=trace.environments(world.setting.environments, world.settings),
-        listeners=[trace.on_event],
-        calls=trace,
-        work_dir=folder,
-        # An attempt must not know what another one found.
-        rerank=False,
-        **keywords,
-    )
+    with ExitStack() as opening:
+        model = settings.model_of(sample, epoch, opening)
+        if settings.mode is Mode.TOOL_USE:
+            model = cast(Model, model)
+            keywords = {name: value for name, value in keywords.items() if name not in keywords_of(ModelOptions)}
+            keywords["agent"] = CallingAgent(model, setting.tools, small=settings.is_small(model))
+            # There is no code of the model's to be read.
+            keywords |= {"checks_lint": False, "checks_types": False}
+        else:
+            keywords["model"] = model
+        yield opening.enter_context(
+            open_session(
+                on=list(world.on),
+                # An empty one would be replaced by one made from the metadata of the code base.
+                description=setting.description if setting.description.strip() else NO_DESCRIPTION,
+                environments=trace.environments(setting.environments, settings),
+                listeners=[trace.on_event],
+                calls=trace,
+                work_dir=folder,
+                **{"rerank": False, **keywords},
+            )
+        )
 
 
 def check_samples(samples: Sequence[Sample]) -> list[Sample]:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 
 from codenav.core.errors import CodeNavError, NotFound, StorageFull, UsageError
 from codenav.core.options import near_one
-from codenav.evals.task import LEVELS, Check, Mode, Setting, Task
+from codenav.evals.task import LEVELS, Check, Mode, Setting, Task, Tool
 
 
 class Benchmark(Task, ABC):
@@ -49,7 +49,14 @@ class Benchmark(Task, ABC):
             NotFound: a file is missing.
             UsageError: the commit is another one.
         """
-        found = checkout(data, needs=self.needs, folder=self.folder, commit=self.known_commit, any_commit=any_commit)
+        found = checkout(
+            data,
+            needs=self.needs,
+            folder=self.folder,
+            commit=self.known_commit,
+            any_commit=any_commit,
+            url=BENCHMARKS[self.name].checkout if self.name in BENCHMARKS else "",
+        )
         self.root, self.commit = found.root, found.commit
         self._level, self._guidelines = description, guidelines
         self._own_description = None if description in LEVELS else text_of(description, "description")
@@ -65,11 +72,15 @@ class Benchmark(Task, ABC):
 
     @abstractmethod
     def description_text(self, mode: Mode, level: str) -> str:
-        """The description of the code base at a level; in tool-use of all tools in full, whatever the level."""
+        """The description of the code base at a level; of all tools in full where there is no search."""
 
     @abstractmethod
     def guidelines_text(self, mode: Mode) -> str:
         """Our guidelines, which ask of the agent what those of the CodeNav paper ask."""
+
+    @abstractmethod
+    def tools_called(self) -> Sequence[Tool]:
+        """`Setting.tools`."""
 
     @abstractmethod
     def selfcheck(self, out: Path, *, notice: Callable[[str], None]) -> Sequence[Check]:
@@ -114,6 +125,7 @@ class Benchmark(Task, ABC):
             description="\n\n".join(part for part in (description.strip(), guidelines.strip()) if part),
             python=self.interpreter,
             read=list(self.read),
+            tools=self.tools_called() if mode is Mode.TOOL_USE else (),
             facts={
                 "commit": self.commit,
                 "description": self._level if mode is Mode.CODE_USE else self.all_tools,
@@ -204,19 +216,23 @@ class Checkout:
     """40 hex digits, or `unknown`."""
 
 
-def checkout(data: Path, *, needs: Sequence[str], folder: str, commit: str, any_commit: bool) -> Checkout:
+def checkout(
+    data: Path, *, needs: Sequence[str], folder: str, commit: str, any_commit: bool, url: str = ""
+) -> Checkout:
     """Find a benchmark in `data`: the checkout, or the benchmark's `folder` in it (`""` for the checkout itself).
 
     `needs` are files and folders that it must hold, relative to `folder`. `commit` is the known one; another one, or
     none that can be read, is refused without `any_commit`, and so are files below `needs` that were changed since.
+    `url` is told to those who have no checkout.
 
     Raises:
         NotFound: `data` is no folder, or lacks something; the message names the first file that was looked for.
         UsageError: the commit is another one, or a file is not that of the commit.
     """
     data = data.expanduser().absolute()
+    how = f": git clone {url} DIR && git -C DIR checkout {commit}" if url else ""
     if not data.is_dir():
-        raise NotFound(f"no such folder: {data}", hint="--data names a checkout of the benchmark's repository")
+        raise NotFound(f"no such folder: {data}", hint=f"--data names a checkout of the benchmark's repository{how}")
     places = [data / folder, data] if folder else [data]
     root = next((place for place in places if all((place / need).exists() for need in needs)), None)
     if root is None:
@@ -226,7 +242,7 @@ def checkout(data: Path, *, needs: Sequence[str], folder: str, commit: str, any_
         inside = f" or its folder {folder}" if folder else ""
         raise NotFound(
             f"{data} is not this benchmark: there is no {meant / missing}",
-            hint=f"--data names a checkout of the benchmark's repository{inside}, with all of its files",
+            hint=f"--data names a checkout of the benchmark's repository{inside}, with all of its files{how}",
         )
     found = commit_of(root)
     if commit and found != commit and not any_commit:

@@ -49,7 +49,7 @@ from codenav.evals.benchmark import make
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import in_shard
 from codenav.evals.scores import over_epochs
-from codenav.evals.settings import SAMPLING, Settings
+from codenav.evals.settings import SAMPLING, Settings, in_draw
 from codenav.evals.task import Sample
 from codenav.evals.task import Task as Benchmark
 from codenav.session.session import Session
@@ -85,7 +85,8 @@ def benchmark(name: str, data: str, **options: Any) -> Task:
             target=json.dumps(one.gold, ensure_ascii=False, default=str),
             metadata={"group": one.group, **one.facts},
         )
-        for one in samples.values()
+        # In the order in which `--limit` of either program draws them.
+        for one in sorted(samples.values(), key=lambda sample: in_draw(sample.id))
     ]
     return Task(
         dataset=MemoryDataset(rows, name=name),

@@ -9,12 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
+from codenav.core.events import Status
 from codenav.core.options import check_keywords
 from codenav.core.system.parallel import in_threads
 from codenav.episodes.store import EVAL_WORK
@@ -22,13 +23,13 @@ from codenav.evals.attempts import Trace, World, attempt, check_samples, error_r
 from codenav.evals.recorded import scores_by_epoch
 from codenav.evals.results import ERROR, Result
 from codenav.evals.runs import RESUME, Head, RunFolder
-from codenav.evals.settings import SESSIONS, Origin, Settings
+from codenav.evals.settings import SESSIONS, Origin, Settings, in_draw
 from codenav.evals.task import Sample, Setting, Task
 from codenav.retrieval.source_index import Notify
 from codenav.session.session import Session
 
-ERRORS_IN_A_ROW = 30
-"""Errors in a row after which a run stops: the model or the sandbox is down, and `resume` runs the rest later."""
+IN_A_ROW = 10
+"""Errors, or attempts without time left, in a row after which a run stops: `resume` runs the rest later."""
 CODE, WORK = "code", EVAL_WORK
 """Folders of a run: the adapted code base, and the work folders of samples under way."""
 
@@ -56,6 +57,8 @@ class Run:
 
     folder: RunFolder
     task: Task
+    over: bool = False
+    """The hours were over before all attempts had begun."""
 
     @property
     def results(self) -> list[Result]:
@@ -92,6 +95,7 @@ def run(
     jobs: int = 1,
     resume: bool = False,
     anyway: bool = False,
+    hours: float | None = None,
     origin: Origin | None = None,
     finished: Finished | None = None,
     **keywords: Any,
@@ -104,6 +108,8 @@ def run(
         jobs: attempts at a time.
         resume: run what is missing in an existing folder.
         anyway: resume although the model, its server, the version of codenav or a setting is another; the head says so.
+        hours: time after which no further attempt begins. The samples come in a fixed random order, so that those which
+            were run are a fair sample of all.
         origin: for `codenav eval run --resume`, which can make the task again; None for a task of one's own.
         finished: gets the progress after each attempt.
         keywords: which attempts, with which model (the fields of `Settings`), and keywords of `codenav.run`.
@@ -117,6 +123,8 @@ def run(
     check_keywords(keywords, [*inspect.signature(run).parameters, *own, *SESSIONS])
     if jobs < 1:
         raise UsageError(f"{jobs} jobs at a time", hint="such as --jobs 8")
+    if hours is not None and not 0 < hours < 10_000:
+        raise UsageError(f"{hours:g} hours for a run", hint="such as --hours 3")
     keywords["notice"] = _once(keywords.get("notice"))
     settings, folder = Settings.of(keywords), Path(out).absolute()
     before = RunFolder.open(folder) if resume else None
@@ -128,10 +136,12 @@ def run(
     setting = _write_setting(task, settings, folder)
     head = settings.head(task.name, samples, setting, origin, model=model, jobs=jobs)
     if before:
-        _check_same(before, head, anyway=anyway)
+        kept = {name: value for name, value in before.head.facts.items() if name == "profile"}
+        _check_same(before, replace(head, facts={**head.facts, **kept}), anyway=anyway)
         head = before.head
     known, by_id = before.finished() if before else set(), {sample.id: sample for sample in samples}
     left = [(by_id[id], epoch) for id, epoch in head.attempts if (id, epoch) not in known]
+    left.sort(key=lambda one: (one[1], in_draw(one[0].id)))
     with ExitStack() as opening:
         if not left:
             return Run(before or RunFolder.make(folder, head), task)
@@ -141,11 +151,15 @@ def run(
         opening.callback(shutil.rmtree, world.work, ignore_errors=True)
         if not callable(settings.model):
             # What is wrong with all samples stops the run before its folder is made.
-            session_for(world, left[0][0], world.work / "first", Trace()).close()
+            with session_for(world, left[0][0], 1, world.work / "first", Trace()):
+                pass
+        if not before:
+            head = replace(head, facts={**head.facts, "profile": settings.profile})
         made = before or RunFolder.make(folder, head)
         add = add or opening.enter_context(made.adding())
-        _work(world, left, len(head.attempts), jobs, add, finished or (lambda progress: None))
-    return Run(made, task)
+        end = float("inf") if hours is None else time.monotonic() + 3600 * hours
+        over = _work(world, left, len(head.attempts), jobs, add, finished or (lambda progress: None), end)
+    return Run(made, task, over)
 
 
 def _write_setting(task: Task, settings: Settings, out: Path) -> Setting:
@@ -179,13 +193,14 @@ def _work(
     jobs: int,
     add: Callable[[Result], None],
     finished: Finished,
-) -> None:
-    """Make the attempts that are left of all in threads, which keep each result as it ends."""
+    end: float,
+) -> bool:
+    """Make the attempts that are left of all in threads, which keep each result as it ends. True if time ran out."""
     lock = threading.Lock()
     active: set[Session] = set()
 
     def made(one: tuple[Sample, int]) -> Result | None:
-        result = _attempt(world, *one, active)
+        result = _attempt(world, *one, active) if time.monotonic() < end else None
         if result is not None:
             with lock:
                 add(result)
@@ -196,20 +211,30 @@ def _work(
         for session in tuple(active):
             session.cancel()
 
-    began, count, errors, in_a_row = time.monotonic(), 0, 0, 0
+    began, count, errors, in_a_row, timed_out = time.monotonic(), 0, 0, 0, 0
+    longest = world.settings.sessions["limits"].seconds or float("inf")
     with in_threads(made, left, jobs, cancel) as results:
         for result in results:
             if result is None:
                 continue
             is_error = result.status == ERROR
             count, errors, in_a_row = count + 1, errors + is_error, in_a_row + 1 if is_error else 0
-            seconds_left = (time.monotonic() - began) / count * (len(left) - count)
+            timed_out = timed_out + 1 if result.status == Status.LIMIT and result.seconds >= longest else 0
+            pace = (time.monotonic() - began) / count
+            seconds_left = min(pace * (len(left) - count), max(0.0, end - time.monotonic()))
             finished(Progress(total - len(left) + count, total, errors, seconds_left, result))
-            if in_a_row == ERRORS_IN_A_ROW and count < len(left):
+            again = f"{RESUME} {world.work.parent}"
+            if in_a_row == IN_A_ROW and count < len(left):
                 raise Unavailable(
                     f"{in_a_row} attempts in a row ended as errors; the last: {result.reason}",
-                    hint=f"when it works again: {RESUME} {world.work.parent}",
+                    hint=f"when it works again: {again}",
                 )
+            if timed_out == IN_A_ROW and count < len(left):
+                raise Unavailable(
+                    f"{timed_out} attempts in a row used up their {longest:g} s",
+                    hint=f"another run with --max-seconds, or go on all the same: {again}",
+                )
+    return count < len(left) and time.monotonic() >= end
 
 
 def _attempt(world: World, sample: Sample, epoch: int, active: set[Session]) -> Result | None:

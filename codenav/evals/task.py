@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from codenav.core.system.stored import Document
-from codenav.environments import MakeEnvironments, standard_environments
+from codenav.environments import MakeEnvironments, usual_environments
 from codenav.episodes.record import EpisodeResult
+from codenav.episodes.verify import last_summary
 
 
 class Mode(StrEnum):
@@ -19,7 +20,9 @@ class Mode(StrEnum):
     CODE_USE = "code-use"
     """A library description, and search."""
     TOOL_USE = "tool-use"
-    """Full descriptions of all tools in the prompt, and no search."""
+    """Full descriptions of all tools in the prompt, and one JSON call a turn in place of code and search."""
+    NO_SEARCH = "no-search"
+    """Full descriptions of the whole code base in the prompt, code, and no search."""
 
 
 LEVELS = ("none", "names", "descriptions", "prototypes", "library")
@@ -59,6 +62,17 @@ class ToolCall(Document):
 
 
 @dataclass(frozen=True)
+class Tool:
+    """A tool that is registered for JSON calls."""
+
+    name: str
+    imports: str
+    """The lines that its first call needs before it: `from apis import GetToday`."""
+    call: str
+    """The expression that is called: `GetToday().call`."""
+
+
+@dataclass(frozen=True)
 class Attempt:
     """The outcome of one episode on one sample: all that a scorer may use."""
 
@@ -68,6 +82,14 @@ class Attempt:
     """In order. Calls made while a summary was replayed are not among them."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The variables that `Setting.read` names, as they were at the end, for those that exist and are plain data."""
+    sums_up: bool = True
+    """The agent has the action `code_summary`; else the steps that ended well are its program."""
+
+    @property
+    def program(self) -> str | None:
+        """The program that is scored where a benchmark scores one. None: the agent was to send one, and did not."""
+        found = last_summary(self.result.steps)
+        return found.code if found else None if self.sums_up else self.result.summary.code
 
 
 @dataclass(frozen=True)
@@ -80,9 +102,11 @@ class Setting:
     """The library or tool descriptions, with the guidelines after them."""
     python: Path | None = None
     """The interpreter that the code base needs. None: the caller's, else codenav's own."""
-    environments: MakeEnvironments = standard_environments
+    environments: MakeEnvironments = usual_environments
     read: Sequence[str] = ()
     """Variables that are read from the sandbox after the last step."""
+    tools: Sequence[Tool] = ()
+    """The tools that are registered for JSON calls; only tool-use needs them."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """More for the head of a run: commit of the checkout, level of the description, placeholders for tools."""
 

@@ -21,6 +21,13 @@ def model_options(model: str | Model | ModelOptions | None) -> ModelOptions:
     return filled(model if isinstance(model, ModelOptions) else ModelOptions(model or ""), load_config().model)
 
 
+def profiled(options: ModelOptions) -> ModelOptions:
+    """Return options with the profile that the configuration file has for their model, where it has one."""
+    model = options.model
+    own = load_config().models.get(model_name(model, options.base_url)) if isinstance(model, str) else None
+    return replace(options, profile=own.profile) if own and own.profile else options
+
+
 def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str], None]) -> Agent:
     """Open the model of these options, and return the agent that asks it.
 
@@ -30,6 +37,7 @@ def open_agent(options: ModelOptions, opening: ExitStack, notice: Callable[[str]
         ModelNotConfigured, ModelRefused: for the reasons of `open_model`.
         NotFound, UsageError: the folder of prompts cannot be used.
     """
+    options = profiled(options)
     prompts, model = prompt_folder(options.prompts or None), options.model
     if isinstance(model, str):
         own = load_config().named(model_name(model, options.base_url))

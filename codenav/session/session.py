@@ -25,7 +25,7 @@ from codenav.core.secrets.masking import masker
 from codenav.core.system.closing import Closing
 from codenav.core.system.interpreter import Interpreter, find_interpreter
 from codenav.core.tool_selection import ToolSelection
-from codenav.environments import EpisodeParts, MakeEnvironments, small_environments, standard_environments
+from codenav.environments import EpisodeParts, MakeEnvironments, usual_environments
 from codenav.environments.masked import guarded
 from codenav.episodes.record import EpisodeResult
 from codenav.episodes.store import EpisodeStore
@@ -87,8 +87,7 @@ class Session(Closing):
     model: str | Model | ModelOptions | None = None
     """A name, a `protocols.Model`, or options. Default: the configured one."""
     environments: MakeEnvironments | None = None
-    """Makes the environments of a request from its parts. Default: `standard_environments`, or those of the small
-    profile."""
+    """Makes the environments of a request from its parts. Default: those of the agent's profile."""
     listeners: Sequence[Listener] = ()
     """Get every event of every request, after it was recorded."""
     sandbox: str | SandboxOptions | None = None
@@ -163,10 +162,11 @@ class Session(Closing):
         """Choose the backend, and return the interpreter of the code. Nothing starts yet."""
         options = self.sandbox if isinstance(self.sandbox, SandboxOptions) else SandboxOptions(self.sandbox or "")
         options = config.sandbox_options(options)
-        self._given, self._answers_calls = checked_work_dir(options.work_dir), options.calls is not None
-        small = isinstance(self._agent, SmallAgent)
-        self._make_environments = self.environments or (small_environments if small else standard_environments)
-        self._checkers = (self.checks or config.checks).switches(small=small)
+        self._given = checked_work_dir(options.work_dir)
+        self._answers_calls = not getattr(options.calls, "only_hears", options.calls is None)
+        self._small = isinstance(self._agent, SmallAgent)
+        self._make_environments = self.environments or usual_environments
+        self._checkers = (self.checks or config.checks).switches(small=self._small)
         python = find_interpreter(options.python)
         self._factory = SandboxFactory.prepared(
             options,
@@ -290,6 +290,7 @@ class Session(Closing):
             tools=[TOOLS[switch] for switch, on in self._checkers.items() if on],
             advice=advice,
             instance_of=instance_of,
+            small=self._small,
             once=self._answers_calls or _leaves_something(self._factory, space.sandbox.info, self._allowed, calls),
             offering=self._searches.offering(),
             hint=Hints(self._searches.index).on,
@@ -308,8 +309,7 @@ class Session(Closing):
         asked = self.confirm if self._allowed.approve == "steps" else None
         made = guarded(self._make_environments(parts), asked, self._factory.secrets)
         recorder = self._records.recorder(id, secrets=secrets)
-        if isinstance(self._agent, SmallAgent):
-            limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS))
+        limits = replace(limits, repeats=min(limits.repeats, SMALL_REPEATS)) if self._small else limits
         panel = [replace(self._panel, questions=questions)] if self._panel else []
         try:
             episode = Episode(

@@ -31,10 +31,10 @@ PLANNED = {task.request: task for task in TASK.file.tasks}
 
 
 def script(request: str) -> list[Action]:
-    """Right answers for odd ids; for even ones the last call is missing. No summary for the id 10."""
+    """Right answers; for the id 7 the last call is missing, for the id 13 the summary."""
     task = PLANNED[request]
-    program = program_of(task.plan if int(task.id) % 2 else task.plan[:-1])
-    summary = [] if task.id == "10" else [CodeSummary(program)]
+    program = program_of(task.plan[:-1] if task.id == "7" else task.plan)
+    summary = [] if task.id == "13" else [CodeSummary(program)]
     return [Search("image"), Code(program), *summary, Done("It is done.")]
 
 
@@ -56,7 +56,7 @@ def output(text: str) -> ModelOutput:
 
 def failing(messages: list[ChatMessage], tools: object, choice: object, config: GenerateConfig) -> ModelOutput:
     """A provider that is down for one sample."""
-    if "dog.jpg" in next(message.text for message in messages if message.role == "user"):
+    if "street.jpg" in next(message.text for message in messages if message.role == "user"):
         raise RuntimeError("the provider is down")
     return answered(messages, tools, choice, config)
 

@@ -124,14 +124,17 @@ def test_levels_of_the_description(level: str, has: list[str], lacks: list[str],
     assert setting.facts["description"] == level
 
 
-def test_tools_are_described_in_full_for_tool_use(tmp_path: Path) -> None:
-    text = bank().setting(Mode.TOOL_USE, tmp_path).description
+def test_tools_are_described_in_full_without_search(tmp_path: Path) -> None:
+    text = bank().setting(Mode.NO_SEARCH, tmp_path).description
     assert (
         "LendBook().call(token, title, days)\nImport as: from apis import LendBook\nDescription: Lends a book" in text
     )
     assert "- days (int): Days of the loan." in text
     assert 'Returns: A dictionary whose "output" key has value of type str and description Number of the loan.' in text
     assert "ChangePin().call(stage, member, code, pin)" in text
+    called = bank().setting(Mode.TOOL_USE, tmp_path).description
+    assert "\nLendBook\nDescription: Lends a book" in called and "- days (int): Days of the loan." in called
+    assert "import" not in called and ".call(" not in called
 
 
 def test_search_finds_the_apis_and_not_their_state(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,12 @@ def action(kind: str, content: str) -> str:
     return f"<thought>next</thought>\n<type>{kind}</type>\n<content>\n{content}\n</content>"
 
 
+def calls_of(sample: Sample) -> ScriptedModel:
+    """A model that makes the expected calls as JSON, one in each turn."""
+    calls = [json.dumps({"tool": call["name"], "arguments": call["arguments"]}) for call in sample.gold]
+    return ScriptedModel([*calls, '{"answer": "It is done."}'])
+
+
 def script_of(sample: Sample) -> ScriptedModel:
     """A model that makes the expected calls of a sample, one in each step."""
     steps = [
@@ -42,7 +49,7 @@ def script_of(sample: Sample) -> ScriptedModel:
 @pytest.mark.parametrize("mode", list(Mode))
 def test_expected_calls_score_100(mode: Mode, tmp_path: Path) -> None:
     task = ApiBank(DATA, any_commit=True)
-    done = ran(task, script_of, tmp_path, mode=mode, jobs=2)
+    done = ran(task, calls_of if mode is Mode.TOOL_USE else script_of, tmp_path, mode=mode, jobs=2)
     assert done.missing == 0
     assert {result.status for result in done.results} == {"done"}
     assert done.table[0]["f1"] == done.table[0]["recall"] == done.table[0]["precision"] == 100.0

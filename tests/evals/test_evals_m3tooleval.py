@@ -167,7 +167,12 @@ def test_search_shows_tools_and_not_their_tracing(tmp_path: Path) -> None:
         ({"description": "names"}, Mode.CODE_USE, ["find_trains", "browser.view"], ["Finds trains", "min", "sum"]),
         ({"description": "descriptions"}, Mode.CODE_USE, ["Finds trains", "browser = WebBrowser()"], ["Signature"]),
         ({"description": "prototypes", "guidelines": "none"}, Mode.CODE_USE, ["Signature: browser.view"], ["Guide"]),
-        ({}, Mode.TOOL_USE, ["Signature: find_trains(destination", "[3] browser.view", "answer"], ["file_path", "[4]"]),
+        (
+            {},
+            Mode.NO_SEARCH,
+            ["Signature: find_trains(destination", "[3] browser.view", "answer"],
+            ["file_path", "[4]"],
+        ),
     ],
 )
 def test_descriptions(options: dict[str, Any], mode: Mode, holds: list[str], lacks: list[str], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ SCRIPTS: dict[str, list[Action]] = {
         Code("print(browser.go_to_previous_page())\nanswer = object()"),
         Done("$24.37"),
     ],
-    "web_browsing:price_of_tin_spoon": [Code(f"answer = 3.5 + {number}") for number in range(4)],
+    "web_browsing:price_of_tin_spoon": [Code(f"answer = 3.{digit}") for digit in range(4)],
 }
 
 
@@ -91,7 +91,7 @@ def test_a_conversation_that_no_longer_fits_has_failed_and_its_tokens_count(tmp_
 
 
 def test_no_expected_result_reaches_the_prompt_the_code_base_or_the_work_folder(tmp_path: Path) -> None:
-    ended = run(tmp_path / "run", mode="tool-use", ids=["plants:tuple"])
+    ended = run(tmp_path / "run", mode="no-search", ids=["plants:tuple"])
     [result] = ended.results
     # There is no search in this mode: the script's first action is none.
     assert result.status == "done" and [step["action"] for step in result.trajectory] == ["invalid", "code", "done"]

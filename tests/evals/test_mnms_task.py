@@ -221,11 +221,14 @@ def test_levels_of_description(tmp_path: Path) -> None:
     assert "image_editing(image, prompt): Changes an image as a text says." in bare["prototypes"]
     names = mnms().tool_names
     assert not any(name in bare["library"] for name in names if "_" in name)
-    full = told(Mode.TOOL_USE, description="none", guidelines="none")
+    full = told(Mode.NO_SEARCH, description="none", guidelines="none")
     assert "object_detection(image) -> image, objects: Finds things in an image, with boxes." in full
     assert "get_location(city) -> lon, lat:" in full and "text = output['text']" in full
     assert "search" in told(Mode.CODE_USE, description="none").lower()
-    assert "Search" not in told(Mode.TOOL_USE).replace("search_movie", "")
+    assert "Search" not in told(Mode.NO_SEARCH).replace("search_movie", "")
+    called = told(Mode.TOOL_USE)
+    assert "object_detection(image) -> image, objects:" in called and "<result-1>." in called
+    assert "import" not in called.replace("important", "") and "output[" not in called
 
 
 @pytest.mark.parametrize("data", [DATA / "checkout", REAL])

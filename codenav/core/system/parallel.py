@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from itertools import islice
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -21,14 +22,18 @@ def in_threads(
     """
 
     def results() -> Generator[Outcome, Any, None]:
+        left, under_way = iter(items), set[Future[Outcome]]()
         with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(function, item) for item in items]
             try:
-                for future in as_completed(futures):
-                    yield future.result()
+                # No more than are under way: what has ended, and was given out, takes no memory.
+                under_way |= {pool.submit(function, item) for item in islice(left, jobs)}
+                while under_way:
+                    ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                    under_way |= {pool.submit(function, item) for item in islice(left, len(ended))}
+                    while ended:
+                        yield ended.pop().result()
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                while running := [future for future in futures if future.running()]:
+                while running := [future for future in under_way if not future.done()]:
                     cancel()
                     wait(running, timeout=0.1)
 

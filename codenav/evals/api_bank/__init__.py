@@ -19,7 +19,7 @@ from codenav.evals.api_bank.environment import make, prepared_python
 from codenav.evals.api_bank.replays import DATA, GRADER, RENAMED, Replays, checks, state_of
 from codenav.evals.benchmark import Benchmark, write_files
 from codenav.evals.scores import after_last_error, match, match_scores, mean_percent, sum_scores
-from codenav.evals.task import Attempt, Check, Column, Mode, Sample
+from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Tool
 
 UNGRADABLE: Mapping[str, str] = {
     "CancelTimedSwitch": RENAMED,
@@ -171,7 +171,9 @@ class ApiBank(Benchmark):
     def description_text(self, mode: Mode, level: str) -> str:
         """Upstream's own descriptions."""
         if mode is Mode.TOOL_USE:
-            return "\n\n".join([_LIBRARY, *(api.text for api in self.apis)])
+            return "\n\n".join(["These tools are there:", *(api.text(coded=False) for api in self.apis)])
+        if mode is Mode.NO_SEARCH:
+            return "\n\n".join([_LIBRARY, *(api.text() for api in self.apis)])
         if level == "none":
             return ""
         if level == "names":
@@ -181,8 +183,12 @@ class ApiBank(Benchmark):
         return "\n".join([_LIBRARY, "All APIs:", *lines])
 
     def guidelines_text(self, mode: Mode) -> str:
-        """Our guidelines."""
-        return "\n".join(["Guidelines:", *(f"- {one}" for one in _GUIDELINES)])
+        """Our guidelines; the first one is on code."""
+        return "\n".join(["Guidelines:", *(f"- {one}" for one in _GUIDELINES[mode is Mode.TOOL_USE :])])
+
+    def tools_called(self) -> Sequence[Tool]:
+        """The APIs by name."""
+        return [Tool(api.name, f"from apis import {api.name}", f"{api.name}().call") for api in self.apis]
 
     def _grader(self, attempt: Attempt) -> Replays:
         """The replays for the attempts of a run, in a sandbox like that of the first one."""

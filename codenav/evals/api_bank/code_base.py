@@ -65,15 +65,13 @@ class Api:
         """The call as descriptions show it: `GetToken().call(username, password)`."""
         return f"{self.name}().call({', '.join(self.inputs)})"
 
-    @property
-    def text(self) -> str:
-        """The description in full, as figure 12 of the CodeNav paper has it."""
+    def text(self, *, coded: bool = True) -> str:
+        """The description in full, as figure 12 of the CodeNav paper has it; for JSON calls without `coded`."""
         arguments = [f"- {name} ({kind}): {text}" for name, (kind, text) in _described(self.inputs).items()]
         outputs = [f"type {kind} and description {text}" for kind, text in _described(self.outputs).values()]
         return "\n".join(
             [
-                self.prototype,
-                f"Import as: from apis import {self.name}",
+                *([self.prototype, f"Import as: from apis import {self.name}"] if coded else [self.name]),
                 f"Description: {self.description}",
                 "Arguments:",
                 *(arguments or ["- none"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from codenav.evals.benchmark import Benchmark
 from codenav.evals.m3tooleval.adapt import BROWSER, PACKAGE, code_base, file_of, module_of
 from codenav.evals.m3tooleval.grading import accepts, upstream_accepts
 from codenav.evals.m3tooleval.selfcheck import checks
-from codenav.evals.m3tooleval.upstream import ANOTHER, COMMIT, FOLDER, NEEDS, Domain, Tool, read
+from codenav.evals.m3tooleval.upstream import ANOTHER, COMMIT, FOLDER, NEEDS, Domain, read
+from codenav.evals.m3tooleval.upstream import Tool as UpstreamTool
 from codenav.evals.scores import percent_of
-from codenav.evals.task import Attempt, Check, Column, Mode, Sample
+from codenav.evals.task import Attempt, Check, Column, Mode, Sample, Tool
 
 ANSWER = "answer"
 """The variable in which the agent leaves its result."""
@@ -29,15 +31,21 @@ LINES: Mapping[str, str] = {
 }
 """One line on each file, by upstream's module."""
 _ONE_FILE = f"The library `{PACKAGE}` has these files. The tools for a request are all in one of them:"
+_ONE_FIELD = "The tools are of these fields. Those for a request are all in one of them:"
 _SEARCH_GUIDELINE = "Find the file for the request first, then search inside it: (file_path: *{file})."
-_GUIDELINES = (
+_BROWSING = (
     f"Browse with a `{BROWSER}` object, made without arguments. Take one action at a time, a click or a scroll: print "
-    "what it returns and read it before the next. Write no loops and no clever code for browsing.",
+    "what it returns and read it before the next. Write no loops and no clever code for browsing."
+)
+_GUIDELINES = (
     "A page that says that it shows page m of n has more below as long as m is smaller than n: scroll down.",
     "Use what you have read on a page as it is; nothing has to be parsed.",
-    "Once you have the result, bind it alone to a variable named `answer`, as a value of the type that was asked for, "
-    "and give the same value in `done`, with no other words.",
 )
+_ANSWERING = (
+    "Once you have the result, bind it alone to a variable named `answer`, as a value of the type that was asked for, "
+    "and give the same value in `done`, with no other words."
+)
+_ANSWERING_CALLS = "Answer with the result alone, as a value of the type that was asked for, with no other words."
 
 
 class M3ToolEval(Benchmark):
@@ -140,10 +148,11 @@ class M3ToolEval(Benchmark):
 
     def description_text(self, mode: Mode, level: str) -> str:
         """The files, or the tools in them. With `paths_only` the level `library` has file paths alone (table 4)."""
-        if mode is Mode.TOOL_USE or level in ("descriptions", "prototypes"):
-            return "\n".join(
-                [_ONE_FILE, *(_tools_of(one, level == "prototypes" or mode is Mode.TOOL_USE) for one in self._domains)]
-            )
+        if mode is Mode.TOOL_USE:
+            return "\n".join([_ONE_FIELD, *(_tools_of(one, imports=False) for one in self._domains)])
+        if mode is Mode.NO_SEARCH or level in ("descriptions", "prototypes"):
+            full = level == "prototypes" or mode is Mode.NO_SEARCH
+            return "\n".join([_ONE_FILE, *(_tools_of(one, prototypes=full) for one in self._domains)])
         if level == "none":
             return ""
         lines = []
@@ -154,17 +163,38 @@ class M3ToolEval(Benchmark):
         return "\n".join([_ONE_FILE, *lines])
 
     def guidelines_text(self, mode: Mode) -> str:
-        """Our guidelines, with one on search where there is search."""
+        """Our guidelines, with one on search where there is search, and on code where code is written."""
         search = [_SEARCH_GUIDELINE.format(file=file_of(self._domains[-1]))] if mode is Mode.CODE_USE else []
-        return "\n".join(["Guidelines:", *(f"- {one}" for one in [*search, *_GUIDELINES])])
+        coded = [*search, _BROWSING, *_GUIDELINES, _ANSWERING]
+        found = [*_GUIDELINES, _ANSWERING_CALLS] if mode is Mode.TOOL_USE else coded
+        return "\n".join(["Guidelines:", *(f"- {one}" for one in found)])
+
+    def tools_called(self) -> Sequence[Tool]:
+        """All tools of all domains, Python's own ones among them."""
+        return list(
+            {
+                tool.name: tool for domain in self._domains for tool in map(partial(_called, domain), domain.tools)
+            }.values()
+        )
 
 
-def _tools_of(domain: Domain, prototypes: bool) -> str:
-    """The tools of a file: upstream's descriptions and, with `prototypes`, upstream's signatures."""
-    own = _own_tools(domain)
+def _called(domain: Domain, tool: UpstreamTool) -> Tool:
+    name = _call_name(tool)
+    if not tool.root:
+        return Tool(name, "", name)
+    made = f"\nbrowser = {BROWSER}()" if tool.kind == "method" else ""
+    return Tool(name, f"from {module_of(domain)} import {tool.root}{made}", name)
+
+
+def _tools_of(domain: Domain, *, prototypes: bool = True, imports: bool = True) -> str:
+    """The tools of a file: upstream's descriptions and, with `prototypes`, upstream's signatures.
+
+    Without `imports` the tools are called by name, and Python's own ones are among them.
+    """
+    own = _own_tools(domain) if imports else domain.tools
     roots = ", ".join(dict.fromkeys(tool.root for tool in own))
-    lines = [f"\n{file_of(domain)}", f"from {module_of(domain)} import {roots}"]
-    if any(tool.kind == "method" for tool in own):
+    lines = [f"\n{file_of(domain)}", f"from {module_of(domain)} import {roots}"] if imports else [f"\n{domain.name}"]
+    if imports and any(tool.kind == "method" for tool in own):
         lines.append(f"browser = {BROWSER}()")
     for number, tool in enumerate(own, 1):
         text = "\n    ".join(tool.description.strip().splitlines())
@@ -174,10 +204,10 @@ def _tools_of(domain: Domain, prototypes: bool) -> str:
     return "\n".join(lines)
 
 
-def _own_tools(domain: Domain) -> list[Tool]:
+def _own_tools(domain: Domain) -> list[UpstreamTool]:
     """The tools that the domain's file defines; the others are Python's own `max`, `min` and `sum`."""
     return [tool for tool in domain.tools if tool.root]
 
 
-def _call_name(tool: Tool) -> str:
+def _call_name(tool: UpstreamTool) -> str:
     return f"browser.{tool.name}" if tool.kind == "method" else tool.name

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from codenav.core.errors import Unavailable, UsageError
-from codenav.episodes.verify import last_summary
 from codenav.evals.benchmark import Benchmark
 from codenav.evals.mnms.plans import WHERE, Node, PlannedTask, draw, read_tasks
 from codenav.evals.mnms.programs import MODULE, PACKAGE
 from codenav.evals.mnms.scoring import COLUMNS, aggregate, checks, score
 from codenav.evals.mnms.tools import COMMIT, FOLDER, NEEDS, missing_packages, placeholder_files, read_tools, real_files
-from codenav.evals.task import Attempt, Check, Mode, Sample
+from codenav.evals.task import Attempt, Check, Mode, Sample, Tool
 
 KINDS = {1: "one tool", 2: "two tools", 3: "three tools"}
 TEXTS = Path(__file__).parent
 """Folder of the texts for the agent."""
 SEARCH = "How to search:"
 """The line of `guidelines.md` from which on it is for agents that can search."""
+SUMMARY = "- End with a code_summary"
+"""The beginning of the guideline for agents that write a program."""
 
 
 class Mnms(Benchmark):
@@ -120,12 +121,11 @@ class Mnms(Benchmark):
 
     def score(self, attempt: Attempt) -> dict[str, Any]:
         """Scores of the last code summary; without one, of an empty program, as in the paper."""
-        summary = last_summary(attempt.result.steps)
-        program = summary.code if summary else ""
+        program = attempt.program
         sample = attempt.sample
         first, *others = ([Node(**node) for node in plan] for plan in sample.gold)
         task = PlannedTask(sample.id, sample.request, first, others)
-        return score(task, program, self.tool_names, summed_up=summary is not None)
+        return score(task, program or "", self.tool_names, summed_up=program is not None)
 
     def aggregate(self, scores: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """The columns from the scores of one epoch. It needs no checkout, so that reports need none."""
@@ -137,18 +137,19 @@ class Mnms(Benchmark):
 
     def description_text(self, mode: Mode, level: str) -> str:
         """The library in words, or its functions; in tool-use one line a tool (CodeNav paper, figure 10)."""
-        if mode is Mode.TOOL_USE:
+        if mode is not Mode.CODE_USE:
             outputs = {tool.name: ", ".join(key for key, _ in tool.outputs) for tool in self.tools}
             one = next((tool for tool in self.tools if len(tool.parameters) == len(tool.outputs) == 1), self.tools[0])
             key = one.outputs[0][0]
+            imported = f" (`from {PACKAGE}.{MODULE} import …`)" if mode is Mode.NO_SEARCH else ""
+            read = [f"output = {one.prototype}", f"{key} = output[{key!r}]"] if imported else [f"<result-1>.{key}"]
             return "\n".join(
                 [
-                    f"These functions are there (`from {PACKAGE}.{MODULE} import …`):",
+                    f"These functions are there{imported}:",
                     *(f"{tool.prototype} -> {outputs[tool.name]}: {tool.description}" for tool in self.tools),
                     "",
                     "Each function returns a dict. Its keys are the names after `->`:",
-                    f"output = {one.prototype}",
-                    f"{key} = output[{key!r}]",
+                    *read,
                 ]
             )
         if level in ("none", "names"):
@@ -159,6 +160,13 @@ class Mnms(Benchmark):
         return "\n".join(f"{name}: {tool.description}" for name, tool in zip(names, self.tools, strict=True))
 
     def guidelines_text(self, mode: Mode) -> str:
-        """Our guidelines; those on search are for agents that have it."""
+        """Our guidelines; those on search and on the program are for agents that have the one or the other."""
         text = (TEXTS / "guidelines.md").read_text(encoding="utf-8")
+        if mode is Mode.TOOL_USE:
+            return text.partition(SUMMARY)[0] + "- End with the answer once these calls are made."
         return text if mode is Mode.CODE_USE else text.partition(SEARCH)[0]
+
+    def tools_called(self) -> Sequence[Tool]:
+        """The functions by name."""
+        names = self.tool_names
+        return [Tool(name, f"from {PACKAGE}.{MODULE} import {name}", name) for name in names]
