@@ -24,7 +24,7 @@ from codenav import evals
 from codenav.agents.models import ChatModel
 from codenav.core.errors import CodeNavError, ContextOverflow
 from codenav.core.limits import Limits
-from codenav.core.messages import Completion, Message
+from codenav.core.messages import Completion, Message, Sampling
 from codenav.evals.benchmark import make
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
@@ -47,11 +47,13 @@ class Counted:
         """Of the model."""
         return self.model.name
 
-    def complete(self, messages: Sequence[Message], *, timeout: float | None = None) -> Completion:
+    def complete(
+        self, messages: Sequence[Message], *, timeout: float | None = None, sampling: Sampling | None = None
+    ) -> Completion:
         """Ask the model. A cut-off answer has cost its tokens too."""
         self.requests += 1
         try:
-            completion = self.model.complete(messages, timeout=timeout)
+            completion = self.model.complete(messages, timeout=timeout, sampling=sampling)
         except CodeNavError as error:
             self.overflows += isinstance(error, ContextOverflow)
             self._add(error.partial)

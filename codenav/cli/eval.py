@@ -17,8 +17,8 @@ from codenav.core.errors import UsageError
 COMMANDS: dict[str, str] = {
     "prepare": "eval_prepare",
     "run": "eval_run",
-    "report": "eval_report:report",
-    "judge": "eval_report:judge",
+    "table": "eval_table:table",
+    "merge": "eval_table:merge",
 }
 """Command name to module of this package, whose attribute `command` is the command."""
 
@@ -34,11 +34,13 @@ def command() -> None:
       codenav eval prepare
       codenav eval run m3tooleval --data ~/code-act --model gpt-5 --jobs 8 --out runs/a
       codenav eval run --resume --out runs/a
-      codenav eval report runs/a --html a.html
+      codenav eval table runs/a --paper --html a.html
     """
 
 
 FOLDER = click.Path(path_type=Path)
+USES = {"code": "code-use", "tools": "tool-use"}
+"""The modes that --use names."""
 NAMED_LEVELS = {
     "description": ("none", "names", "descriptions", "prototypes", "library"),
     "guidelines": ("default", "none"),
@@ -77,11 +79,18 @@ TASK_OPTIONS = ("any_commit", "prepared", "description", "guidelines", "paths_on
 run_options: Decorator = joined(
     click.option("--out", metavar="RUN", required=True, type=FOLDER, help="Folder of the run."),
     click.option(
-        "--mode",
-        type=click.Choice(["code-use", "tool-use"]),
-        default="code-use",
+        "--use",
+        type=click.Choice(list(USES)),
+        default="code",
         show_default=True,
-        help="Give the agent a library description and search, or full descriptions of all tools and no search.",
+        help="The agent searches and writes code, or has descriptions of all tools and makes a JSON call a turn.",
+    ),
+    click.option(
+        "--ablation",
+        "ablations",
+        metavar="NAME",
+        multiple=True,
+        help="Settings that belong together, by the names above. Repeatable: a run for each.",
     ),
     click.option(
         "--model",
@@ -91,19 +100,30 @@ run_options: Decorator = joined(
         help="Model name, as for codenav run. Repeatable: a run for each.",
     ),
     click.option("--price", metavar="IN/OUT", help="Dollars for a million input and output tokens, such as 2.5/10."),
-    click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at each sample."),
+    click.option(
+        "--seeds",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Attempts at each sample; several are drawn warm, each with a seed of its own.",
+    ),
     click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Attempts at a time."),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run only the first N samples."),
+    click.option(
+        "--limit", type=click.IntRange(min=1), metavar="N", help="Run only N samples, drawn in a fixed random order."
+    ),
     click.option("--ids", metavar="ID[,ID…]", help="Run only these samples."),
     click.option(
         "--shard",
         metavar="I/N",
         default="",
-        help="Run part I of N, split by a hash of the id; see codenav eval report --merge.",
+        help="Run part I of N, split by a hash of the id; see codenav eval merge.",
+    ),
+    click.option(
+        "--hours", type=click.FloatRange(min=0, min_open=True), metavar="H", help="Begin no attempt after H hours."
     ),
     click.option(
         "--shows",
-        type=click.Choice(["prototypes", "code", "shorter"]),
+        type=click.Choice(["prototypes", "docstrings", "code", "shorter"]),
         default="shorter",
         show_default=True,
         help="Form of search results.",
@@ -156,7 +176,8 @@ def run_keywords(options: Mapping[str, Any]) -> dict[str, Any]:
 
     named = {name: value for name, value in options.items() if value is not None}
     given = {name: value for name, value in {**given_values(), **named}.items() if name in SESSIONS}
-    own = {name: options[name] for name in ("mode", "epochs", "jobs", "limit", "shard", "shows")}
+    own = {name: options[name] for name in ("jobs", "limit", "shard", "shows", "hours")}
+    own |= {"mode": USES[options["use"]], "epochs": options["seeds"]}
     ids = [id.strip() for id in (options["ids"] or "").split(",") if id.strip()]
     return {**given, **own, "ids": ids, "price": price_of(options["price"])}
 

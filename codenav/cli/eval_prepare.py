@@ -34,9 +34,9 @@ def command(
 
     Without NAME the benchmarks are listed, each with the repository that --data names a checkout of.
 
-    Below DIR are code-use and tool-use, the folders that the agent would be given, each with its description in a text
-    file beside it, and the environment of benchmarks that need one: --prepared DIR names it to the other commands.
-    Expected answers are not in it.
+    Below DIR are code-use, tool-use and no-search, the folders that the agent would be given, each with its description
+    in a text file beside it, and the environment of benchmarks that need one: --prepared DIR names it to the other
+    commands. Expected answers are not in it.
 
     --selfcheck compares the figures of the expected answers with those that are known. One that differs means that the
     checkout, the environment or the scorers are not those that the known scores belong to.

@@ -16,6 +16,7 @@ from codenav.cli.eval import checked_data, factory_options, head_options, run_ke
 from codenav.cli.options import SectionedCommand, counted, duration_text, print_json, say
 from codenav.core.errors import NotFound, UsageError
 from codenav.core.system.terminal_text import flattened
+from codenav.evals.ablations import ABLATIONS
 from codenav.evals.results import ERROR
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between two lines of progress where stderr is no terminal."""
-RESUMED = ("data", "out", "resume", "anyway", "models", "base_url", "jobs", "epochs", "quiet", "as_json")
+RESUMED = ("data", "out", "resume", "anyway", "models", "base_url", "jobs", "seeds", "hours", "quiet", "as_json")
 """The options that may go with --resume: all others stay as they were."""
 
 
@@ -31,7 +32,6 @@ RESUMED = ("data", "out", "resume", "anyway", "models", "base_url", "jobs", "epo
 @click.argument("name", required=False)
 @click.option("--resume", is_flag=True, help="Run what has no result in RUN, with its settings; NAME is not needed.")
 @click.option("--anyway", is_flag=True, help="Resume with another version, model or server: the report names both.")
-@click.option("--table", type=click.Choice(["2", "3", "4", "5"]), help="Run the rows of a table of the CodeNav paper.")
 @task_options
 @run_options
 @click.pass_context
@@ -41,10 +41,10 @@ def command(
     name: str | None,
     resume: bool,
     anyway: bool,
-    table: str | None,
     data: Path | None,
     out: Path,
     models: tuple[str, ...],
+    ablations: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Run the benchmark NAME, one episode for each sample, and keep the results in RUN.
@@ -52,49 +52,54 @@ def command(
     What is finished stays whatever happens: --resume runs the rest. A model or a sandbox that is down makes errors,
     which are counted apart and run again by it, nothing else twice.
 
+    Several of --model or --ablation run one after another, each in a folder below RUN; started again, they go on. The
+    ablations are those of the CodeNav paper, which are of the full profile, then ours:
+
     \b
-    --table runs one row after another, each in a folder below RUN; started again, it goes on:
-    2  m&m's by level of description: none, names, descriptions, prototypes, library
-    3  m&m's by content of search results: prototypes, code, shorter
-    4  M3ToolEval by library description: paths, and paths with a line each
-    5  m&m's by model: each of --model is a row
+    ABLATIONS
 
     \b
     Examples:
-      codenav eval run m3tooleval --data ~/code-act --mode code-use --model gpt-5 \\
-          --epochs 3 --jobs 8 --out runs/a
+      codenav eval run m3tooleval --data ~/code-act --use code --model gpt-5 \\
+          --seeds 3 --jobs 8 --out runs/a
+      codenav eval run m3tooleval --data ~/code-act --use tools --model local --hours 3 --out runs/b
       codenav eval run --resume --out runs/a
       codenav eval run api-bank --data ~/DAMO-ConvAI --prepared ~/api-bank-env --model gpt-5 \\
           --jobs 6 --out runs/c
-      codenav eval run --table 2 --data ~/mnms --tasks tasks.json --sample 200 \\
-          --stub-tools --model gpt-5 --out runs/table2
+      codenav eval run mnms --data ~/mnms --tasks tasks.json --stub-tools --model gpt-5 \\
+          --ablation profile-full --ablation description-none --out runs/table2
 
     \b
-    Exit codes: 0 every attempt has a result, 2 wrong usage, 4 some are missing (--resume),
-    130 interrupted.
+    Exit codes: 0 every attempt has a result, 2 wrong usage, 3 the hours are over (--resume),
+    4 some are missing (--resume), 130 interrupted.
     """
     given = [param.name for param in ctx.command.params if param.name and _is_given(ctx, param.name)]
     if resume:
         alien = [one for one in given if one not in RESUMED]
         if alien:
             raise click.UsageError(f"--resume keeps the settings of the run: leave out {_option(alien[0])}.")
-        changes: dict[str, Any] = {one: options[one] for one in ("base_url", "jobs", "epochs") if one in given}
+        changes: dict[str, Any] = {one: options[one] for one in ("base_url", "jobs", "hours") if one in given}
+        changes |= {"epochs": options["seeds"]} if "seeds" in given else {}
         changes |= {"model": models[0]} if models else {}
         runs: Iterable[Run] = [_resumed(out, data, changes, anyway, quiet=options["quiet"] or options["as_json"])]
-    elif anyway or bool(name) == bool(table):
-        raise click.UsageError("name a benchmark, or --table; --anyway goes with --resume.")
-    elif table:
-        runs = _table(table, checked_data(data), models, out, options)
+    elif anyway or not name:
+        raise click.UsageError("name a benchmark; --anyway goes with --resume.")
     else:
-        runs = _benchmark(str(name), checked_data(data), models, out, options)
-    ends = []
+        runs = _benchmark(name, checked_data(data), models, ablations, out, options)
+    ends, over = [], False
     for run in runs:
+        over |= run.over
         if not options["as_json"]:
             show_end(run)
         ends.append(run.to_dict())
     if options["as_json"]:
-        print_json(ends if table or len(ends) > 1 else ends[0])
-    return 4 if any(end["missing"] for end in ends) else 0
+        print_json(ends if len(ends) > 1 else ends[0])
+    return 3 if over else 4 if any(end["missing"] for end in ends) else 0
+
+
+command.help = str(command.help).replace(
+    "ABLATIONS", "\n".join(f"{own:<23}{one.about}" for own, one in ABLATIONS.items())
+)
 
 
 def _is_given(ctx: click.Context, name: str) -> bool:
@@ -106,40 +111,32 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _benchmark(name: str, data: Path, models: Sequence[str], out: Path, options: dict[str, Any]) -> Iterator[Run]:
-    """Run a benchmark with each model."""
-    factory, keywords = factory_options(options), run_keywords(options)
-    for model, folder in folders(models, out):
-        quiet = options["quiet"] or options["as_json"]
-        yield carry_out(name, data, factory, {**keywords, "model": model}, folder, quiet=quiet)
-
-
-def _table(table: str, data: Path, models: Sequence[str], out: Path, options: dict[str, Any]) -> Iterator[Run]:
-    """Run the rows of a table of the paper that have no result yet."""
-    from codenav.evals.paper import grid
+def _benchmark(
+    name: str, data: Path, models: Sequence[str], ablations: Sequence[str], out: Path, options: dict[str, Any]
+) -> Iterator[Run]:
+    """Run a benchmark with each model and ablation; of several, those that were begun go on."""
+    from codenav.evals.ablations import ablation
     from codenav.evals.runs import RunFolder
 
-    found = grid(table, models)
-    factory = factory_options(options)
-    keywords = {**run_keywords(options), "model": models[0] if models else None}
-    option = found.option
-    if option in factory or (option == "shows" and keywords["shows"] != "shorter"):
-        raise UsageError(f"table {table} sets --{option.replace('_', '-')} itself", hint="leave it out")
-    for name, value in found.rows.items():
-        varied = {} if value is None else {option: value}
-        of_run = option in ("shows", "model")
-        folder = out / name
-        if not options["as_json"]:
-            say(f"{found.benchmark}: {name}", err=True)
-        yield carry_out(
-            found.benchmark,
-            data,
-            factory if of_run else {**factory, **varied},
-            {**keywords, **varied} if of_run else keywords,
-            folder,
-            quiet=options["quiet"] or options["as_json"],
-            resume=RunFolder.holds(folder),
-        )
+    factory, keywords = factory_options(options), run_keywords(options)
+    rows = [(own, ablation(own)) for own in dict.fromkeys(ablations)] or [("", ablation(""))]
+    for own, row in rows:
+        if clash := [one for one in row.options if one in factory]:
+            raise UsageError(f"the ablation {own} sets {_option(clash[0])} itself", hint="leave it out")
+    for model, folder in folders(models, out):
+        for own, row in rows:
+            place = folder / own if len(rows) > 1 else folder
+            if len(rows) > 1 and not options["as_json"]:
+                say(f"{name}: {own}", err=True)
+            yield carry_out(
+                name,
+                data,
+                {**factory, **row.options},
+                {**keywords, **row.keywords, "ablation": own, "model": model},
+                place,
+                quiet=options["quiet"] or options["as_json"],
+                resume=place != out and RunFolder.holds(place),
+            )
 
 
 def _resumed(out: Path, data: Path | None, changes: Mapping[str, Any], anyway: bool, *, quiet: bool) -> Run:
@@ -153,8 +150,8 @@ def _resumed(out: Path, data: Path | None, changes: Mapping[str, Any], anyway: b
         )
     if changes.get("epochs", head.epochs) != head.epochs:
         raise UsageError(
-            f"{out} was made with {counted(head.epochs, 'epoch')}, not {changes['epochs']}",
-            hint="leave --epochs out, or begin a new run",
+            f"{out} was made with {counted(head.epochs, 'seed')}, not {changes['epochs']}",
+            hint="leave --seeds out, or begin a new run",
         )
     place: dict[str, Any] = dict(head.place)
     keywords = {
@@ -166,6 +163,7 @@ def _resumed(out: Path, data: Path | None, changes: Mapping[str, Any], anyway: b
         "ids": list(head.samples),
         "shows": head.settings.get("shows"),
         "price": head.settings.get("price"),
+        "ablation": head.settings.get("ablation", ""),
         "anyway": anyway,
         **changes,
     }
@@ -298,7 +296,10 @@ def show_end(run: Run) -> None:
     reasons = Counter(flattened(one.reason, 200) for one in results if one.status == ERROR)
     for reason, count in reasons.most_common(3):
         say(f"Error: {counted(count, 'attempt')}: {reason}", err=True)
+    if run.over:
+        done = counted(len(run.folder.head.attempts) - run.missing, "attempt")
+        say(f"The hours are over: {done} of {len(run.folder.head.attempts)}, in a fixed random order.", err=True)
     if run.missing:
         say(f"Try: codenav eval run --resume --out {run.folder.path}", err=True)
     else:
-        say(f"Report: codenav eval report {run.folder.path}", err=True)
+        say(f"Table: codenav eval table {run.folder.path}", err=True)

@@ -21,8 +21,9 @@ COMMANDS = {
     "eval list": "codenav eval prepare, without a NAME",
     "eval selfcheck": "codenav eval prepare NAME --data DIR --selfcheck",
     "eval resume": "codenav eval run --resume --out RUN",
-    "eval merge": "codenav eval report RUN... --merge OUT",
-    "eval ablate": "codenav eval run --table TABLE",
+    "eval ablate": "codenav eval run NAME --ablation ROW",
+    "eval report": "codenav eval table RUN...",
+    "eval judge": "codenav eval table RUN [RUN] --judge MODEL",
 }
 OPTIONS = {
     "--format": "--set checks.format=yes",
@@ -45,6 +46,14 @@ OPTIONS = {
 }
 
 
+OF_EVALS = {
+    "--mode": "--use code, or --use tools",
+    "--epochs": "--seeds",
+    "--table": "--ablation NAME",
+    "--merge": "codenav eval merge RUN... --out DIR",
+}
+
+
 def refuse_option(error: click.NoSuchOption) -> str:
     """The message for an option that a command does not have: what took its place, where something did."""
     from codenav.core.config import SETTINGS
@@ -52,7 +61,8 @@ def refuse_option(error: click.NoSuchOption) -> str:
     name = error.option_name
     if name == "--on" and error.ctx and any(one.name == "sources" for one in error.ctx.command.params):
         return f"--on is not written here: {error.ctx.command_path} SOURCE"
-    now = OPTIONS.get(name, "")
+    of_evals = OF_EVALS if error.ctx and " eval " in error.ctx.command_path else {}
+    now = of_evals.get(name) or OPTIONS.get(name, "")
     for one in SETTINGS.values():
         if one.option == name and one.configured and not now:
             now = f"the variable {one.variable}" if one.secret else f"--set {one.key}={one.metavar or 'yes'}"

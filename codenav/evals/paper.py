@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from codenav.core.errors import UsageError
 from codenav.evals.recorded import RunRecord
 from codenav.evals.task import LEVELS, Mode
 
@@ -88,6 +87,8 @@ def row_for(task: str, mode: str, **set_up: Any) -> PaperRow | None:
 
     None: there is none.
     """
+    # The paper's agent without search writes code with the tools that it is told of.
+    mode = Mode.TOOL_USE if mode == Mode.NO_SEARCH else mode
     rows = [row for row in ROWS if (row.task, row.mode.value) == (task, mode)]
     if mode == Mode.CODE_USE:
         names = ("description", "shows", "paths_only")
@@ -127,41 +128,6 @@ def differences(run: RunRecord, row: PaperRow) -> Iterator[str]:
     if settings.get("docstrings"):
         yield "upstream's descriptions stand as docstrings in the code base"
     yield "the agent, its prompts, search and sandbox are codenav's, not those of the paper's program"
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The runs of one of the tables 2 to 5."""
-
-    benchmark: str
-    option: str
-    """The option of `codenav eval run` that the rows vary."""
-    rows: Mapping[str, Any]
-    """Its value for each row, by the folder of the run; None is the default."""
-
-
-GRIDS = {
-    "2": Grid("mnms", "description", {level: level for level in LEVELS}),
-    "3": Grid("mnms", "shows", {shows: shows for shows in ("prototypes", "code", "shorter")}),
-    "4": Grid("m3tooleval", "paths_only", {"paths": True, "library": None}),
-    "5": Grid("mnms", "model", {}),
-}
-
-
-def grid(table: str, models: Sequence[str]) -> Grid:
-    """Return the runs of a table; those of table 5 are of the models that are named.
-
-    Raises:
-        UsageError: there is no such table, or the models do not fit it.
-    """
-    if table not in GRIDS:
-        raise UsageError(f"no table {table!r}", hint=f"one of {', '.join(GRIDS)}")
-    found = GRIDS[table]
-    if found.rows and len(models) > 1:
-        raise UsageError(f"table {table} is of one model", hint="several --model go with table 5")
-    if not found.rows and not models:
-        raise UsageError(f"table {table} compares models", hint="name each with --model")
-    return replace(found, rows=found.rows or {folder_of(model): model for model in models})
 
 
 def folder_of(model: str) -> str:

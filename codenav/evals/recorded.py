@@ -94,6 +94,23 @@ class RunRecord:
                 entry["correct"] += outcome_of(result) == "correct"
         return found
 
+    def made_with(self) -> dict[str, str]:
+        """The facts of a run that its figures stand for, by their headings."""
+        sampling = self.head.settings.get("sampling") or {}
+        facts = {
+            "profile": self.head.facts.get("profile"),
+            "model digest": self.head.facts.get("model_digest"),
+            "sampling": ", ".join(f"{name} {value}" for name, value in sampling.items() if value is not None),
+            "data commit": str(self.head.facts.get("commit") or "")[:12],
+            "codenav": self.head.codenav,
+            **self.head.place.get("versions", {}),
+        }
+        return {name: str(value) for name, value in facts.items() if value}
+
+    def solved_attempts(self) -> dict[tuple[str, int], bool]:
+        """True for each attempt that is solved, by sample and epoch; an error is not."""
+        return {(result.id, result.epoch): outcome_of(result) == "correct" for result in self.results}
+
     def sample_scores(self) -> dict[str, float]:
         """The mean score over the epochs of each sample that has one, by id."""
         found: dict[str, list[float]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from codenav.core.errors import NotFound, StorageFull, UsageError
 from codenav.core.options import FORMER
 from codenav.core.system.atomic_files import sync_folder, write_whole
 from codenav.core.system.locks import locked
+from codenav.core.system.terminal_text import few
 from codenav.evals.results import ERROR, Result, plain
 
 FORMAT = 1
@@ -77,8 +78,11 @@ class Head:
         """True if two runs are of the same task, samples and number of epochs."""
         return (self.task, self.epochs, list(self.samples)) == (other.task, other.epochs, list(other.samples))
 
-    def differences(self, other: Head) -> list[str]:
-        """The settings that two heads do not share, with both values where they are short: none for shards of a run."""
+    def differences(self, other: Head, *, apart: Collection[str] = ()) -> list[str]:
+        """The settings that two heads do not share, with both values where they are short: none for shards of a run.
+
+        Those that are named `apart` may differ.
+        """
         found = [name for name in ("epochs", "samples", "format") if getattr(self, name) != getattr(other, name)]
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("task", "mode", "model", "codenav")}
         pairs["server"] = (self.place.get("base_url"), other.place.get("base_url"))
@@ -87,8 +91,14 @@ class Head:
         ]
         for name in ("settings", "facts"):
             mine, its = getattr(self, name), getattr(other, name)
-            found += [key for key in sorted({*mine, *its}) if mine.get(key) != its.get(key)]
-        return found
+            unlike = [key for key in sorted({*mine, *its}) if mine.get(key) != its.get(key)]
+            found += [_difference(key, mine.get(key), its.get(key)) for key in unlike]
+        return list(dict.fromkeys(one for one in found if one.partition(" ")[0] not in apart))
+
+
+def _difference(key: str, mine: Any, its: Any) -> str:
+    short = all(isinstance(one, str | int | float | None) and len(str(one)) <= 40 for one in (mine, its))
+    return f"{key} ({mine or 'none'} and {its or 'none'})" if short else key
 
 
 class RunFolder:
@@ -223,12 +233,15 @@ def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolde
 
     Raises:
         NotFound: a folder holds no run.
-        UsageError: the runs differ in a setting, two results of one attempt differ, or `out` holds a run.
+        UsageError: the runs differ in a setting, a shard is there twice or not at all, two results of one attempt
+            differ, or `out` holds a run.
     """
     runs = [RunFolder.open(path) for path in dict.fromkeys(paths)]
     if not runs:
-        raise UsageError("there is no run to merge", hint="codenav eval report runs/a.* --merge runs/a")
+        raise UsageError("there is no run to merge", hint="codenav eval merge runs/a.* --out runs/a")
     head = runs[0].head
+    if not anyway:
+        _check_shards(runs)
     found: dict[tuple[str, int], tuple[Result, Path]] = {}
     mixed: dict[str, None] = dict.fromkeys(one for run in runs for one in run.head.mixed)
     for run in runs:
@@ -253,6 +266,25 @@ def merge(paths: Sequence[Path], out: Path, *, anyway: bool = False) -> RunFolde
         for result, _ in sorted(found.values(), key=lambda one: (one[0].epoch, order.get(one[0].id, len(order)))):
             add(result)
     return merged
+
+
+def _check_shards(runs: Sequence[RunFolder]) -> None:
+    """Refuse two shards of one number, shards of another number of parts, and a hole."""
+    paths = dict[str, Path]()
+    for run in runs:
+        shard = run.head.shard
+        if shard in paths:
+            raise UsageError(f"{paths[shard]} and {run.path} are both the shard {shard}", hint="leave one of them out")
+        if shard:
+            paths[shard] = run.path
+    sizes = sorted({shard.partition("/")[2] for shard in paths})
+    if len(sizes) > 1:
+        raise UsageError(f"shards of {' and of '.join(sizes)} parts make no whole", hint="merge shards of one run only")
+    whole = [f"{part}/{size}" for size in sizes for part in range(1, int(size) + 1)]
+    lacking = [shard for shard in whole if shard not in paths] if len(paths) == len(runs) else []
+    if lacking:
+        text = f"the shard {lacking[0]} is" if len(lacking) == 1 else f"the shards {few(lacking, 10)} are"
+        raise UsageError(f"{text} missing", hint="run it with --shard, or --anyway to merge what is there")
 
 
 def _outcome(result: Result) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import fmean, stdev
 from typing import Any
 
@@ -93,6 +94,16 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
     middle, width = rate + z * z / (2 * trials), z * math.sqrt((rate * (1 - rate) + z * z / (4 * trials)) / trials)
     whole = 1 + z * z / trials
     return 100 * max(0.0, (middle - width) / whole), 100 * min(1.0, (middle + width) / whole)
+
+
+def mcnemar(first: int, second: int) -> float:
+    """The probability of pairs as uneven as these, if neither side is better: the exact test of McNemar (1947).
+
+    `first` and `second` count the pairs that one side alone has solved.
+    """
+    pairs, fewer = first + second, min(first, second)
+    # Of whole numbers: 2 to the power of a thousand pairs is no float.
+    return min(1.0, float(Fraction(2 * sum(math.comb(pairs, number) for number in range(fewer + 1)), 2**pairs)))
 
 
 def over_epochs(values: Sequence[float]) -> tuple[float, float | None]:

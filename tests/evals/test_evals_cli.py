@@ -17,11 +17,12 @@ from made_runs import made_result, made_run
 
 from codenav.core import schemas
 from codenav.core.actions import Code, Done
+from codenav.evals.ablations import ABLATIONS
 from codenav.evals.benchmark import BENCHMARKS
-from codenav.evals.paper import GRIDS, folder_of, grid
+from codenav.evals.paper import folder_of
+from codenav.evals.settings import Settings, in_draw
 
 SMALL = Path(__file__).parents[1] / "data" / "evals" / "m3tooleval"
-TABLE_3 = ("eval", "run", "--table", "3", "--data", ".", "--out", "a")
 QUICK = ("--any-commit", "--set", "checks.lint=no", "--set", "checks.types=no", "--max-seconds", "20")
 DONE = """
 <action><type>code</type><content>answer = 1</content></action>
@@ -56,11 +57,11 @@ def test_a_run_ends_with_its_figures_and_is_reported(tmp_path: Path, script: str
     ran = m3("--limit", "2", "--jobs", "2", "--out", tmp_path / "a", model=script)
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[0].startswith(f"m3tooleval, code-use, {script}: 2 attempts (2 done), ")
-    assert "2 of 2 attempts" in ran.err and f"Report: codenav eval report {tmp_path / 'a'}" in ran.err
+    assert "2 of 2 attempts" in ran.err and f"Table: codenav eval table {tmp_path / 'a'}" in ran.err
     head = json.loads((tmp_path / "a" / "head.json").read_text())
     assert head["settings"]["limits"]["seconds"] == 20 and head["settings"]["checks_lint"] is False
     assert head["settings"]["description"] == "library" and head["place"]["data"] == str(SMALL)
-    report = codenav("eval", "report", tmp_path / "a")
+    report = codenav("eval", "table", tmp_path / "a")
     assert report.code == 0 and "accuracy" in report.out
     again = codenav("eval", "run", "--resume", "--out", tmp_path / "a", "--json")
     assert again.code == 0 and documented(again, "eval-run")["statuses"] == {"done": 2}
@@ -78,17 +79,31 @@ def test_lists_prepares_and_checks(tmp_path: Path) -> None:
     assert (ran.code == 0) == documented(ran, "eval-selfcheck")["ok"]
 
 
-def test_shards_are_merged(tmp_path: Path) -> None:
+def test_shards_are_merged_and_what_makes_no_whole_is_named(tmp_path: Path) -> None:
     for part, ids in (("1", "ac"), ("2", "b")):
         made_run(tmp_path / f"a.{part}", map(made_result, ids), shard=f"{part}/2")
-    merged = codenav("eval", "report", tmp_path / "a.1", tmp_path / "a.2", "--merge", tmp_path / "a")
+    one, two, out = tmp_path / "a.1", tmp_path / "a.2", tmp_path / "a"
+    merged = codenav("eval", "merge", one, two, "--out", out)
     assert merged.code == 0, merged.err
-    ids = [json.loads(line)["id"] for line in (tmp_path / "a" / "results.jsonl").read_text().splitlines()]
+    ids = [json.loads(line)["id"] for line in (out / "results.jsonl").read_text().splitlines()]
     assert ids == ["a", "b", "c"]
-    again = codenav("eval", "report", tmp_path / "a.1", tmp_path / "a", "--merge", tmp_path / "a")
+    again = codenav("eval", "merge", one, two, "--out", out)
     assert again.code == 2 and "holds a run already" in again.err
-    one = codenav("eval", "report", tmp_path / "a.1", "--merge", tmp_path / "b")
-    assert one.code == 4 and "1 attempt without a result: codenav eval run --resume" in one.err
+    made_run(tmp_path / "b.1", [made_result("a")], shard="1/2")
+    made_run(tmp_path / "3", [], shard="1/3")
+    made_run(tmp_path / "m", [], shard="2/2", model="other", facts={"commit": "b" * 40})
+    for runs, said in (
+        ([one], "the shard 2/2 is missing"),
+        ([tmp_path / "3"], "the shards 2/3, 3/3 are missing"),
+        ([one, tmp_path / "b.1"], f"{one} and {tmp_path / 'b.1'} are both the shard 1/2"),
+        ([two, tmp_path / "3"], "shards of 2 and of 3 parts make no whole"),
+        ([one, tmp_path / "m"], f"model (gpt-5 and other), commit (none and {'b' * 40})"),
+    ):
+        ran = codenav("eval", "merge", *runs, "--out", tmp_path / "c")
+        assert (ran.code, ran.out) == (2, "") and said in ran.err and "Traceback" not in ran.err, ran.err
+        assert not (tmp_path / "c").exists()
+    hole = codenav("eval", "merge", one, "--anyway", "--out", tmp_path / "c")
+    assert hole.code == 4 and "1 attempt without a result: codenav eval run --resume" in hole.err
 
 
 def test_several_models_are_several_runs(tmp_path: Path, script: str) -> None:
@@ -112,23 +127,48 @@ def test_a_server_that_is_down_makes_errors_and_resume_finishes(
             "eval", "run", "--resume", "--out", tmp_path / "a", "--base-url", server.url, "--anyway", "--json"
         )
     assert ran.code == 0 and documented(ran, "eval-run")["statuses"] == {"done": 2}
-    report = codenav("eval", "report", tmp_path / "a").out
+    report = codenav("eval", "table", tmp_path / "a").out
     assert any(line.split() == ["error", "0"] for line in report.splitlines())
 
 
-def test_the_grid_of_a_table_is_run_and_goes_on_where_it_was(tmp_path: Path, script: str) -> None:
+def test_ablations_are_a_run_each_and_a_row_each_and_go_on_where_they_were(tmp_path: Path, script: str) -> None:
+    names = ["profile-full", "description-paths", "no-search", "shows-prototypes"]
+
     def ablate() -> Any:
-        return codenav(
-            "eval", "run", "--table", "4", "--data", SMALL, *QUICK, "--limit", "1", "--model", script, "--json",
-            "--out", tmp_path / "t",
-        )  # fmt: skip
+        chosen = [part for name in names for part in ("--ablation", name)]
+        return m3("--limit", "1", *chosen, "--json", "--out", tmp_path / "t", model=script)
 
     ends = documented(ablate(), "eval-run")
-    assert [Path(end["run"]).name for end in ends] == ["paths", "library"]
-    heads = [json.loads((tmp_path / "t" / name / "head.json").read_text()) for name in ("paths", "library")]
-    assert [head["settings"].get("paths_only") for head in heads] == [True, None]
-    before = (tmp_path / "t" / "paths" / "results.jsonl").read_bytes()
-    assert ablate().code == 0 and (tmp_path / "t" / "paths" / "results.jsonl").read_bytes() == before
+    assert [Path(end["run"]).name for end in ends] == names
+    heads = [json.loads((tmp_path / "t" / name / "head.json").read_text()) for name in names]
+    assert [head["settings"]["ablation"] for head in heads] == names
+    assert [head["settings"].get("paths_only") for head in heads] == [None, True, None, None]
+    assert [head["mode"] for head in heads] == ["code-use", "code-use", "no-search", "code-use"]
+    assert heads[3]["settings"]["shows"] == "prototypes" and heads[0]["settings"]["profile"] == "full"
+    before = (tmp_path / "t" / "no-search" / "results.jsonl").read_bytes()
+    assert ablate().code == 0 and (tmp_path / "t" / "no-search" / "results.jsonl").read_bytes() == before
+    table = codenav("eval", "table", *[tmp_path / "t" / name for name in names], "--paper")
+    assert table.code == 0, table.err
+    rows = {line.split()[0]: line for line in table.out.splitlines() if line}
+    assert all(name in rows[str(tmp_path / "t" / name)] for name in names[1:])
+    assert "76.8 ±6.5" in table.out and "83.7 ±2.8" in table.out and table.out.count("(McNemar)") == 3
+
+
+def test_every_ablation_has_settings_that_a_run_takes(tmp_path: Path) -> None:
+    for name, one in ABLATIONS.items():
+        made = Settings.of({**one.keywords, "ablation": name})
+        assert made.ablation == name and set(one.options) <= {"description", "paths_only"}
+
+
+def test_hours_that_are_over_leave_a_fair_part_that_goes_on(tmp_path: Path, script: str) -> None:
+    out = tmp_path / "a"
+    ran = m3("--hours", "0.0000001", "--out", out, model=script)
+    assert ran.code == 3 and "The hours are over: 0 attempts of " in ran.err and f"--resume --out {out}" in ran.err
+    ran = codenav("eval", "run", "--resume", "--out", out, "--hours", "1")
+    assert ran.code == 0, ran.err
+    written = [json.loads(line)["id"] for line in (out / "results.jsonl").read_text().splitlines()]
+    samples = json.loads((out / "head.json").read_text())["samples"]
+    assert written == sorted(samples, key=in_draw) and written != samples
 
 
 def test_a_terminal_shows_the_time_left_in_one_line(tmp_path: Path, script: str) -> None:
@@ -160,6 +200,7 @@ def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
     [
         ([*RUN[:2], "m3tool", "--data", ".", "--out", "a"], 2, "no benchmark 'm3tool'"),
         ([*RUN, "--data", "gone", "--out", "a"], 2, "no such folder: "),
+        ([*RUN, "--data", "gone", "--out", "a"], 2, "git clone https://github.com/xingyaoww/code-act DIR"),
         ([*RUN, "--data", ".", "--out", "a"], 2, "is not this benchmark: there is no "),
         ([*RUN, "--data", SMALL, "--out", "a"], 2, "git checkout d607f56c9cfe9e8632ebaf65dcaf2b4b7fe1c6f8, or --any-c"),
         ([*GOOD, "--out", "a", "--ids", "x"], 2, "there is no sample 'x'"),
@@ -170,11 +211,16 @@ def test_an_interrupted_run_says_how_it_goes_on(tmp_path: Path) -> None:
         ([*GOOD, "--model", "x", "--out", "file"], 2, "cannot make the run"),
         (["eval", "prepare", "m3tooleval", "--data", SMALL, "--any-commit", "--out", "file"], 2, "is not a folder"),
         (["eval", "run", "--resume", "--out", "gone"], 2, "there is no gone/head.json"),
-        (["eval", "report", "gone", "--merge", "a"], 2, "there is no gone/head.json"),
-        (["eval", "run", "--table", "6", "--data", ".", "--out", "a"], 2, "'6' is not one of"),
-        (["eval", "run", "--table", "5", "--data", ".", "--out", "a"], 2, "table 5 compares models"),
-        ([*TABLE_3, "--shows", "code"], 2, "table 3 sets --shows itself"),
-        ([*TABLE_3, "--model", "x", "--model", "y"], 2, "is of one model"),
+        (["eval", "merge", "gone", "--out", "a"], 2, "there is no gone/head.json"),
+        ([*GOOD, "--out", "a", "--ablation", "no-serch"], 2, "no ablation 'no-serch'"),
+        ([*GOOD, "--out", "a", "--ablation", "description-none", "--description", "names"], 2, "sets --descr"),
+        ([*GOOD, "--out", "a", "--hours", "0"], 2, "0.0 is not in the range x>0"),
+        ([*GOOD, "--out", "a", "--mode", "tool-use"], 2, "--mode is --use code, or --use tools now."),
+        ([*GOOD, "--out", "a", "--table", "2"], 2, "--table is --ablation NAME now."),
+        ([*GOOD, "--out", "a", "--epochs", "2"], 2, "--epochs is --seeds now."),
+        (["eval", "table", "a", "--merge", "b"], 2, "--merge is codenav eval merge RUN... --out DIR now."),
+        (["eval", "table", "a", "--labels", "b"], 2, "--labels and --base-url go with --judge."),
+        (["eval", "table", "a", "--paper", "--judge", "b"], 2, "--judge makes no table"),
     ],
     ids=lambda value: " ".join(map(str, value[1:])) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -196,9 +242,9 @@ def test_resume_refuses_other_epochs_a_task_of_ones_own_and_a_checkout_that_is_g
     out = tmp_path / "a"
     ran = codenav("eval", "run", "m3tooleval", "--data", copy, *QUICK, "--limit", "1", "--model", script, "--out", out)
     assert ran.code == 0, ran.err
-    assert codenav("eval", "run", "--resume", "--out", out, "--epochs", "1").code == 0
-    ran = codenav("eval", "run", "--resume", "--out", out, "--epochs", "3")
-    assert ran.code == 2 and "was made with 1 epoch, not 3" in ran.err
+    assert codenav("eval", "run", "--resume", "--out", out, "--seeds", "1").code == 0
+    ran = codenav("eval", "run", "--resume", "--out", out, "--seeds", "3")
+    assert ran.code == 2 and "was made with 1 seed, not 3" in ran.err
     copy.rename(tmp_path / "moved")
     ran = codenav("eval", "run", "--resume", "--out", out)
     assert ran.code == 2 and "the checkout of" in ran.err and "--data" in ran.err
@@ -207,10 +253,3 @@ def test_resume_refuses_other_epochs_a_task_of_ones_own_and_a_checkout_that_is_g
     (out / "head.json").write_text(json.dumps({**head, "own": True, "task": "mine"}))
     ran = codenav("eval", "run", "--resume", "--out", out)
     assert ran.code == 2 and "a task of your own, mine" in ran.err
-
-
-def test_the_grids_are_those_of_the_paper() -> None:
-    assert {table: (of.benchmark, len(of.rows)) for table, of in GRIDS.items()} == {
-        "2": ("mnms", 5), "3": ("mnms", 3), "4": ("m3tooleval", 2), "5": ("mnms", 0),
-    }  # fmt: skip
-    assert list(grid("5", ["Qwen/Qwen3-0.6B", "gpt-5", "gpt-5"]).rows) == ["Qwen-Qwen3-0.6B", "gpt-5"]

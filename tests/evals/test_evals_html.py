@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
 def page(folder: Path, runs: Iterable[Path], *options: str) -> Page:
     file = folder / "report.html"
-    ran = codenav("eval", "report", *runs, "--html", file, *options)
+    ran = codenav("eval", "table", *runs, "--paper", "--html", file, *options)
     assert ran.code == 0, ran.err
     assert f"wrote {file}, " in ran.err
     return Page(file.read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def test_a_sample_has_its_program_its_expected_result_and_its_trajectory(tmp_pat
     text = (tmp_path / "report.html").read_text()
     assert "codenav episodes show e-a-1" in text
     assert "81.7 ±4.9" in text
-    ran = codenav("eval", "report", tmp_path / "run", "--html", tmp_path / "b.html", "--json")
+    ran = codenav("eval", "table", tmp_path / "run", "--html", tmp_path / "b.html", "--json")
     assert ran.document["tasks"][0]["task"] == "m3tooleval" and (tmp_path / "b.html").exists()
 
 
@@ -157,7 +157,7 @@ def test_a_page_of_many_long_samples_is_small_and_quick(tmp_path: Path) -> None:
 )
 def test_a_page_that_cannot_be_written_is_said(tmp_path: Path, file: str, said: str) -> None:
     run = made_run(tmp_path / "run", [made_result("a")], samples="a")
-    ran = codenav("eval", "report", run, "--html", tmp_path / file)
+    ran = codenav("eval", "table", run, "--html", tmp_path / file)
     assert ran.code == 2
     assert said in ran.err
     assert "Traceback" not in ran.err

@@ -1,4 +1,4 @@
-"""`codenav eval judge`, with judges that play scripts: rates, ties, prose, labels, and what is kept."""
+"""`codenav eval table --judge`, with judges that play scripts: rates, ties, prose, labels, and what is kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_pass_rate_counts_limits_as_failed_and_leaves_errors_out(run: Path, tmp_path: Path) -> None:
-    ran = codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES, FAILS), "--json")
+    ran = codenav("eval", "table", run, "--judge", script(tmp_path / "judge", PASSES, FAILS), "--json")
     assert ran.code == 0, ran.err
     document = ran.document
     third = pytest.approx(100 / 3)
@@ -55,15 +55,15 @@ def test_a_pass_rate_counts_limits_as_failed_and_leaves_errors_out(run: Path, tm
 
 def test_nothing_is_asked_twice(run: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "judge", PASSES, FAILS)
-    first = codenav("eval", "judge", run, "--judge", model, "--json")
+    first = codenav("eval", "table", run, "--judge", model, "--json")
     # A script of the same name that would say the opposite.
-    again = codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", FAILS, FAILS), "--json")
+    again = codenav("eval", "table", run, "--judge", script(tmp_path / "judge", FAILS, FAILS), "--json")
     assert again.document == first.document
 
 
 def test_verdicts_stand_in_the_page_of_a_report(run: Path, tmp_path: Path) -> None:
-    assert codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES, FAILS)).code == 0
-    ran = codenav("eval", "report", run, "--html", tmp_path / "a.html")
+    assert codenav("eval", "table", run, "--judge", script(tmp_path / "judge", PASSES, FAILS)).code == 0
+    ran = codenav("eval", "table", run, "--html", tmp_path / "a.html")
     assert ran.code == 0, ran.err
     text = (tmp_path / "a.html").read_text()
     assert "scripted:judge: pass. It is right." in text
@@ -72,19 +72,19 @@ def test_verdicts_stand_in_the_page_of_a_report(run: Path, tmp_path: Path) -> No
 
 def test_a_torn_line_is_asked_again(run: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "judge", PASSES, PASSES)
-    assert codenav("eval", "judge", run, "--judge", model).code == 0
+    assert codenav("eval", "table", run, "--judge", model).code == 0
     kept = run / "judged.jsonl"
     whole = kept.read_bytes()
     kept.write_bytes(whole[:-10])
     script(tmp_path / "judge", FAILS)
-    counts = codenav("eval", "judge", run, "--judge", model, "--json").document["counts"]
+    counts = codenav("eval", "table", run, "--judge", model, "--json").document["counts"]
     assert counts == {"pass": 1, "fail": 2, "unreadable": 0}
     assert len(VerdictFile(run)) == 2
 
 
 def test_a_judge_that_answers_prose_is_counted_apart(run: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "judge", "Well done!", "Really.", "Hm.", PASSES)
-    ran = codenav("eval", "judge", run, "--judge", model)
+    ran = codenav("eval", "table", run, "--judge", model)
     assert ran.code == 0, ran.err
     assert "unreadable   1\n" in ran.out
     assert "no verdict on 1 could be read; of a the judge said: Well done!" in ran.err
@@ -94,7 +94,7 @@ def test_a_judge_that_answers_prose_is_counted_apart(run: Path, tmp_path: Path) 
 def test_of_two_runs_the_win_rate_counts_ties_as_a_half(run: Path, tmp_path: Path) -> None:
     other = made_run(tmp_path / "other", [made_result("a"), made_result("b"), made_result("c")], samples="abc")
     orders = ("VERDICT: 1", "VERDICT: 2", "VERDICT: 1", "VERDICT: 1", "VERDICT: 2", "VERDICT: 1")
-    ran = codenav("eval", "judge", run, other, "--judge", script(tmp_path / "judge", *orders), "--json")
+    ran = codenav("eval", "table", run, other, "--judge", script(tmp_path / "judge", *orders), "--json")
     assert ran.code == 0, ran.err
     jsonschema.validate(ran.document, schemas.load("eval-judge"))
     assert ran.document["counts"] == {"first": 1, "second": 1, "tie": 1, "unreadable": 0}
@@ -110,9 +110,9 @@ def test_agreement_with_people(run: Path, tmp_path: Path) -> None:
         '{"id": "not in the run", "verdict": "fail"}\n{"id": "a", "epoch": 2, "verdict": "fail"}\n'
     )
     model = script(tmp_path / "judge", PASSES, FAILS)
-    ran = codenav("eval", "judge", run, "--judge", model, "--labels", labels)
+    ran = codenav("eval", "table", run, "--judge", model, "--labels", labels)
     assert "people       agree on 2 of 3 labels, kappa 0.40\n" in ran.out
-    document = codenav("eval", "judge", run, "--judge", model, "--labels", labels, "--json").document
+    document = codenav("eval", "table", run, "--judge", model, "--labels", labels, "--json").document
     jsonschema.validate(document, schemas.load("eval-judge"))
     assert document["agreement"]["agree"] == 2
 
@@ -137,7 +137,7 @@ def test_kappa_by_its_definition() -> None:
 def test_a_wrong_label_is_named_before_anything_is_asked(run: Path, tmp_path: Path, text: str, said: str) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text(text)
-    ran = codenav("eval", "judge", run, "--judge", "scripted:no-such-file", "--labels", labels)
+    ran = codenav("eval", "table", run, "--judge", "scripted:no-such-file", "--labels", labels)
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert "pass or fail" in ran.err
@@ -153,20 +153,20 @@ def test_a_wrong_label_is_named_before_anything_is_asked(run: Path, tmp_path: Pa
     ],
 )
 def test_wrong_usage(run: Path, arguments: tuple[str, ...], said: str) -> None:
-    ran = codenav("eval", "judge", *arguments, cwd=run.parent)
+    ran = codenav("eval", "table", *arguments, cwd=run.parent)
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
 
 
 def test_runs_without_a_common_attempt_cannot_be_compared(run: Path, tmp_path: Path) -> None:
     other = made_run(tmp_path / "other", [made_result("z")], samples="z")
-    ran = codenav("eval", "judge", run, other, "--judge", "gpt-5", "--base-url", "http://127.0.0.1:9")
+    ran = codenav("eval", "table", run, other, "--judge", "gpt-5", "--base-url", "http://127.0.0.1:9")
     assert ran.code == 2
     assert "no attempt in common" in ran.err
 
 
 def test_a_judge_that_is_down_is_exit_code_4(run: Path) -> None:
-    ran = codenav("eval", "judge", run, "--judge", "gpt-5", "--base-url", "http://127.0.0.1:9/v1")
+    ran = codenav("eval", "table", run, "--judge", "gpt-5", "--base-url", "http://127.0.0.1:9/v1")
     assert ran.code == 4, ran.err
     assert "Traceback" not in ran.err
 
@@ -176,7 +176,7 @@ def test_a_judge_on_a_server_is_asked_several_things_at_a_time(tmp_path: Path, c
     run = made_run(tmp_path / "many", [made_result(name) for name in names], samples=names)
     chat_server.models = ["gpt-5"]
     chat_server.script = lambda body: PASSES if "Compute s1" in body["messages"][1]["content"] else FAILS
-    ran = codenav("eval", "judge", run, "--judge", "gpt-5", "--base-url", chat_server.url, "--jobs", "4", "--json")
+    ran = codenav("eval", "table", run, "--judge", "gpt-5", "--base-url", chat_server.url, "--jobs", "4", "--json")
     assert ran.code == 0, ran.err
     assert [one["verdict"] for one in ran.document["verdicts"]] == [
         "pass" if name.startswith("s1") else "fail" for name in names
@@ -188,7 +188,7 @@ def test_an_interrupt_ends_at_once_and_keeps_the_verdicts(tmp_path: Path, chat_s
     run = made_run(tmp_path / "many", [made_result(name) for name in names], samples=names)
     chat_server.models = ["gpt-5"]
     chat_server.script = lambda body: PASSES if "Compute s0" in body["messages"][1]["content"] else Hang()
-    process = start("eval", "judge", run, "--judge", "gpt-5", "--base-url", chat_server.url, "--jobs", "2")
+    process = start("eval", "table", run, "--judge", "gpt-5", "--base-url", chat_server.url, "--jobs", "2")
     # One for the list of models; the first verdict makes room for a third question.
     while len(chat_server.chats) < 3:
         chat_server.wait_for(len(chat_server.requests) + 1)
@@ -203,7 +203,7 @@ def test_an_interrupt_ends_at_once_and_keeps_the_verdicts(tmp_path: Path, chat_s
 
 def test_verdicts_that_cannot_be_kept_are_exit_code_4(run: Path, tmp_path: Path) -> None:
     (run / "judged.jsonl").mkdir()
-    ran = codenav("eval", "judge", run, "--judge", script(tmp_path / "judge", PASSES))
+    ran = codenav("eval", "table", run, "--judge", script(tmp_path / "judge", PASSES))
     assert ran.code == 4, ran.err
     assert "cannot keep a verdict" in ran.err
     assert "Traceback" not in ran.err

@@ -1,4 +1,4 @@
-"""`codenav eval report`: figures, the paper's rows, notes, and runs that are not of one kind."""
+"""`codenav eval table`: figures, the paper's rows, notes, and runs that are not of one kind."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_a_table_has_our_figures_beside_the_papers(run: Path) -> None:
-    ran = codenav("eval", "report", run, run)
+    ran = codenav("eval", "table", run, run, "--paper")
     assert ran.code == 0, ran.err
     table = lines(ran.out)
     spread = 2 * statistics.stdev([200 / 3, 50])
@@ -71,7 +71,7 @@ def test_a_table_has_our_figures_beside_the_papers(run: Path) -> None:
         "3 samples; the paper had 82",
     ):
         assert said in ran.out
-    assert codenav("eval", "report", run, "--json").document == document(run)
+    assert codenav("eval", "table", run, "--paper", "--json").document == document(run)
 
 
 def test_errors_are_counted_apart_and_enter_no_figure(run: Path) -> None:
@@ -105,14 +105,18 @@ def test_what_a_reader_has_to_know_is_said(tmp_path: Path, changed: Mapping[str,
     assert any(said in note for note in document(run)["tasks"][0]["runs"][0]["notes"])
 
 
-def test_runs_of_different_settings_need_mixed(tmp_path: Path) -> None:
+def test_rows_differ_in_their_ablation_and_any_other_difference_needs_mixed(tmp_path: Path) -> None:
     one = made_run(tmp_path / "one", [made_result("a")], samples="a", settings={"shows": "shorter"})
-    two = made_run(tmp_path / "two", [made_result("a")], samples="a", settings={"shows": "code"}, mode="tool-use")
-    refused = codenav("eval", "report", one, two)
+    row = {"shows": "code", "ablation": "shows-code"}
+    two = made_run(tmp_path / "two", [made_result("a")], samples="a", settings=row, mode="tool-use")
+    assert lines(codenav("eval", "table", one, two).out)["ablation"] == ["–", "shows-code"]
+    head = json.loads((two / "head.json").read_text())
+    (two / "head.json").write_text(json.dumps({**head, "settings": {**row, "docstrings": True}}))
+    refused = codenav("eval", "table", one, two)
     assert (refused.code, refused.out) == (2, "")
-    assert "different settings: mode (code-use and tool-use), shows" in refused.err
+    assert "have different settings: docstrings (none and True)\n" in refused.err
     assert "--mixed" in refused.err
-    table = lines(codenav("eval", "report", one, two, "--mixed").out)
+    table = lines(codenav("eval", "table", one, two, "--mixed", "--paper").out)
     assert table["mode"] == ["code-use", "tool-use", "code-use", "tool-use"]
     assert table["shows"] == ["shorter", "code"]
     assert table["accuracy"] == ["100.0 (20.7 to 100.0)", "100.0 (20.7 to 100.0)", "81.7 ±4.9", "83.7 ±2.8"]
@@ -127,8 +131,47 @@ def test_two_runs_are_compared_sample_by_sample(tmp_path: Path) -> None:
     two = made_run(tmp_path / "two", [made_result("a"), made_result("b"), down])
     assert f"{one} is better on 0, {two} on 1, equal on 1" in shown(one, two)
     assert document(one, two)["compared"] == [
-        {"first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1}
-    ]
+        {
+            "first": str(one), "second": str(two), "better": [], "worse": ["b"], "equal": 1,
+            "pairs": 3, "first_alone": 1, "second_alone": 1, "p": 1.0,
+        }
+    ]  # fmt: skip
+    assert "Of 3 pairs of attempts" in shown(one, two) and "p = 1.000 (McNemar)" in shown(one, two)
+    assert "1 of 3 attempts ended as errors and are not solved (c)" in shown(one, two)
+
+
+def test_a_row_says_what_it_was_made_with_and_runs_of_other_models_are_no_rows(tmp_path: Path) -> None:
+    made: dict[str, Any] = {
+        "settings": {"sampling": {"temperature": 0, "max_tokens": 8192, "seed": None}},
+        "facts": {"profile": "small", "model_digest": "sha256:abc", "commit": "d" * 40},
+    }
+    one = made_run(tmp_path / "one", [made_result()], samples="a", **made)
+    two = made_run(tmp_path / "two", [made_result(correct=False)], samples="a", **made, mode="tool-use")
+    mine = made_run(tmp_path / "three", [made_result()], samples="a", **made, task="mine")
+    text = shown(one, two, mine)
+    table = lines(text)
+    assert [table[name][0] for name in ("profile", "model digest", "sampling", "data commit")] == [
+        "small", "sha256:abc", "temperature 0, max_tokens 8192", "d" * 12,
+    ]  # fmt: skip
+    facts = {**made["facts"], "model_digest": "sha256:def"}
+    other = made_run(tmp_path / "other", [made_result()], samples="a", **{**made, "facts": facts}, task="mine")
+    with pytest.raises(UsageError, match=r"model_digest \(sha256:abc and sha256:def\)"):
+        report([one, other])
+
+
+def test_three_runs_are_a_row_each_and_tested_against_the_first(tmp_path: Path) -> None:
+    names = [f"s{number}" for number in range(12)]
+
+    def ran(name: str, correct: int) -> Path:
+        made = [made_result(id, correct=place < correct) for place, id in enumerate(names)]
+        return made_run(tmp_path / name, made, samples=names, settings={"ablation": name})
+
+    runs = [ran("one", 2), ran("two", 11), ran("three", 3)]
+    text = shown(*runs)
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
+    assert rows[str(runs[1])][:4] == [str(runs[1]), "code-use", "two", "91.7"] and "(64.6" in rows[str(runs[1])]
+    assert "paper, table 1" in text and "81.7 ±4.9" in text
+    assert "alone solved 0, " in text and "alone 9: p = 0.004 (McNemar)" in text and "p = 1.000" in text
 
 
 def test_runs_of_several_tasks_have_a_table_each(tmp_path: Path) -> None:
@@ -185,7 +228,7 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
         ("broken", "cannot be read"),
         ("old", "are not those of m3tooleval in this codenav"),
     ):
-        ran = codenav("eval", "report", tmp_path / name)
+        ran = codenav("eval", "table", tmp_path / name)
         assert (ran.code, ran.out) == (2, "") and said in ran.err and "Traceback" not in ran.err, ran.err
 
 

@@ -270,6 +270,50 @@ def test_errors_without_end_stop_the_run(tmp_path: Path) -> None:
     assert 10 <= len(RunFolder.open(tmp_path / "a").results()) < 40
 
 
+def test_a_model_that_uses_up_the_time_of_each_attempt_stops_the_run(tmp_path: Path) -> None:
+    def slow(messages: Sequence[Message]) -> Action:
+        time.sleep(0.3)
+        return Code(f"step = {len(messages)}")
+
+    limits = Limits(seconds=0.2)
+    with pytest.raises(Unavailable, match=r"10 attempts in a row used up their 0.2 s") as caught:
+        run(Shop(14), tmp_path / "a", model=FunctionModel(slow), limits=limits, jobs=2)
+    assert "--max-seconds" in caught.value.hint and str(tmp_path / "a") in caught.value.hint
+    results = RunFolder.open(tmp_path / "a").results()
+    assert 10 <= len(results) < 14 and {one.status for one in results} == {"limit"}
+
+
+def test_a_model_that_writes_nothing_is_an_error_and_no_result(tmp_path: Path) -> None:
+    def hangs(messages: Sequence[Message]) -> Completion:
+        time.sleep(0.3)
+        return Completion("")
+
+    ended = run(Shop(1), tmp_path / "a", model=FunctionModel(hangs), limits=Limits(seconds=0.2))
+    assert [one.status for one in ended.results] == ["error"] and ended.missing == 1
+    assert ended.results[0].reason.startswith("the model wrote nothing: ")
+
+
+def test_of_several_scripts_for_a_step_only_the_calls_of_the_one_that_was_kept_count(tmp_path: Path) -> None:
+    begin = "```python\nfrom shopping.shop import price, pay\n"
+    odd, even = "pay(amount=1, to='tea0')\nanswer = 5\nprint(5)\n```", "answer = price(what='tea0')\nprint(answer)\n```"
+    answers = [begin + odd, begin + even, f"{begin}\n{even}", "ANSWER: 0"]
+    asked: list[str] = []
+
+    def model(messages: Sequence[Message]) -> str:
+        asked.append(messages[0].content)
+        return answers[len(asked) - 1]
+
+    (result,) = run(Shop(1), tmp_path / "a", model=FunctionModel(model), profile="small", tries=3).results
+    assert (result.answer, result.values, len(asked)) == ("0", {"answer": 0}, 4)
+    assert [one["name"] for one in result.calls] == ["price"]
+    # The small profile is run as itself: it is offered callables.
+    assert (
+        result.trajectory[0]["action"] == "search"
+        and "from shopping.shop import" in (result.trajectory[0]["observation"])
+    )
+    assert asked[0].startswith("You answer a request with Python code")
+
+
 def test_wrong_failed_and_limit_are_results_and_no_errors(tmp_path: Path) -> None:
     def model(sample: Sample) -> FunctionModel:
         if sample.id == "s0":

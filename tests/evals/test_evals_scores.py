@@ -15,6 +15,7 @@ from codenav.evals.scores import (
     best_match,
     match,
     match_scores,
+    mcnemar,
     over_epochs,
     pool,
     sum_scores,
@@ -35,6 +36,13 @@ def plainly(made: list[str], expected: list[str]) -> tuple[int, float, float, fl
     p = matched / len(made) if made else 0.0
     r = matched / len(expected) if expected else 0.0
     return matched, p, r, 0.0 if p + r == 0 else 2 * p * r / (p + r)
+
+
+@pytest.mark.parametrize(("first", "second", "p"), [(0, 0, 1.0), (5, 5, 1.0), (1, 9, 0.0215), (0, 10, 0.00195)])
+def test_mcnemar(first: int, second: int, p: float) -> None:
+    # The exact test of the binomial distribution, as in R's binom.test(first, first + second).
+    assert mcnemar(first, second) == mcnemar(second, first) == pytest.approx(p, abs=5e-5)
+    assert 0 < mcnemar(600, 900) < 1e-10
 
 
 @drawn(300)

@@ -1,4 +1,4 @@
-"""`codenav eval report`: tables and pages of runs; `codenav eval judge`: a language model judges one run, or two."""
+"""`codenav eval table`: tables and pages of runs, and a model that judges them; `codenav eval merge`."""
 
 from __future__ import annotations
 
@@ -9,52 +9,76 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codenav.cli.options import base_url_option, counted, json_option, print_json, say, sized
+from codenav.cli.eval import FOLDER
+from codenav.cli.options import (
+    SectionedCommand,
+    base_url_option,
+    counted,
+    json_option,
+    print_json,
+    say,
+    section,
+    sized,
+)
 
 if TYPE_CHECKING:
     from codenav.evals.judges import Judgement
 
 
-@click.command("report")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option("--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write a page with every sample.")
+@click.command("table", cls=SectionedCommand)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=FOLDER)
+@click.option("--paper", is_flag=True, help="Show the rows of the CodeNav paper, and what differs from its set-up.")
+@click.option("--html", metavar="FILE", type=FOLDER, help="Also write a page with every sample.")
 @click.option("--mixed", is_flag=True, help="Accept runs of different settings, and show what differs.")
-@click.option("--merge", "out", metavar="RUN", type=click.Path(path_type=Path), help="Join the RUNs, in a new folder.")
-@click.option("--anyway", is_flag=True, help="With --merge: join runs of different settings; the report names both.")
+@section(
+    "Judge",
+    click.option("--judge", "model", metavar="MODEL", help="Let a model judge one RUN, or which of two is better."),
+    base_url_option,
+    click.option("--labels", metavar="FILE", type=FOLDER, help="Verdicts of people, as JSON lines."),
+    click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."),
+)
 @json_option
-def report(
-    runs: tuple[Path, ...], html: Path | None, mixed: bool, out: Path | None, anyway: bool, as_json: bool
-) -> int:
-    """Show the scores of one or several runs, beside those of the CodeNav paper.
+def table(
+    runs: tuple[Path, ...],
+    paper: bool,
+    html: Path | None,
+    mixed: bool,
+    model: str | None,
+    base_url: str | None,
+    labels: Path | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Show the scores of runs, each a row or a column, with intervals and paired tests.
 
-    Each RUN is a folder that codenav eval run --out wrote. Two runs of the same samples are also compared sample by
-    sample. Errors are counted apart and enter no score. docs/evals.md defines each column.
+    Each RUN is a folder that codenav eval run --out or codenav eval merge wrote. Runs of one benchmark are tested
+    against the first one, attempt by attempt. They may differ in --use and --ablation; any other difference is refused
+    without --mixed. Errors count as not solved. docs/evals.md defines each column.
 
-    --merge joins the shards of one run, made with --shard. Runs of different settings, versions, models or servers are
-    refused without --anyway, and so are two different results of one attempt. A result replaces an error.
-
-    \b
-    Exit codes: 0 done, 2 wrong usage,
-    4 --merge: some attempts have no result (codenav eval run --resume).
+    --judge asks a model in place of the table. Of one RUN: the share of requests that were carried out. Of two: the
+    rate at which the first one wins, where each pair is shown in both orders and counts as a tie if the orders
+    disagree. The judge does not see expected answers. Verdicts are kept in the folder of the first run, so nothing is
+    asked twice. --labels compares with people: each line is {"id": "…", "verdict": "…"}, with pass or fail for one
+    run, and first, second or tie for two.
 
     \b
     Examples:
-      codenav eval report runs/a
-      codenav eval report runs/a --html a.html
-      codenav eval report runs/code-use runs/tool-use --mixed --html both.html
-      codenav eval report runs/a --json
-      codenav eval report runs/a.1 runs/a.2 --merge runs/a
+      codenav eval table runs/*
+      codenav eval table runs/a --paper --html a.html
+      codenav eval table runs/code runs/tools --json
+      codenav eval table runs/a runs/b --judge gpt-5 --jobs 8
     """
-    if out is not None:
-        if html or mixed or as_json:
-            raise click.UsageError("--merge makes a run, not a report: leave out --html, --mixed and --json.")
-        return _merge(runs, out, anyway)
-    if anyway:
-        raise click.UsageError("--anyway goes with --merge.")
+    if model:
+        if html or mixed or paper:
+            raise click.UsageError("--judge makes no table: leave out --html, --mixed and --paper.")
+        _judge(runs, model, base_url, labels, jobs, as_json)
+        return
+    if labels or base_url:
+        raise click.UsageError("--labels and --base-url go with --judge.")
     from codenav.evals.report import report as report_of
     from codenav.evals.report_text import report_text
 
-    made = report_of(runs, mixed=mixed)
+    made = report_of(runs, mixed=mixed, with_paper=paper)
     if html is not None:
         from codenav.evals.report_html import write_html
 
@@ -64,13 +88,28 @@ def report(
         print_json(made.to_dict())
     else:
         say(report_text(made))
-    return 0
 
 
-def _merge(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
-    from codenav.evals.runs import merge
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=FOLDER)
+@click.option("--out", metavar="DIR", required=True, type=FOLDER, help="New folder for the whole run.")
+@click.option("--anyway", is_flag=True, help="Join what is there, whatever differs or is missing; the table says so.")
+def merge(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
+    """Join the shards of one run, made with --shard, in a new folder.
 
-    merged = merge(runs, out, anyway=anyway)
+    Shards of one number, a shard that is missing, runs of different settings, models, versions or data, and two
+    different results of one attempt are refused. A result replaces an error.
+
+    \b
+    Exit codes: 0 done, 2 wrong usage, 4 some attempts have no result (codenav eval run --resume).
+
+    \b
+    Example:
+      codenav eval merge runs/a-1 runs/a-2 --out runs/a
+    """
+    from codenav.evals.runs import merge as merged_of
+
+    merged = merged_of(runs, out, anyway=anyway)
     missing = len(merged.head.attempts) - len(merged.finished())
     say(f"{out}: {counted(len(merged.results()), 'attempt')} of {counted(len(runs), 'run')}")
     if missing:
@@ -78,33 +117,10 @@ def _merge(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
     return 4 if missing else 0
 
 
-@click.command("judge")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN [RUN]", type=click.Path(path_type=Path))
-@click.option(
-    "--judge", "model", metavar="MODEL", required=True, help="Model name, or scripted:FILE to replay answers."
-)
-@base_url_option
-@click.option("--labels", metavar="FILE", type=click.Path(path_type=Path), help="Verdicts of people, as JSON lines.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
-@json_option
-def judge(
+def _judge(
     runs: tuple[Path, ...], model: str, base_url: str | None, labels: Path | None, jobs: int, as_json: bool
 ) -> None:
-    """Let a model judge a run, or which of two runs is better.
-
-    Of one RUN: the share of requests that were carried out. Of two: the rate at which the first one wins, where each
-    pair is shown in both orders and counts as a tie if the orders disagree. The judge does not see expected answers.
-    Verdicts are kept in the folder of the first run, so nothing is asked twice.
-
-    --labels compares with people: each line is {"id": "…", "verdict": "…"}, with pass or fail for one run, and first,
-    second or tie for two.
-
-    \b
-    Examples:
-      codenav eval judge runs/a --judge gpt-5
-      codenav eval judge runs/a runs/b --judge gpt-5 --jobs 8
-      codenav eval judge runs/a --judge gpt-5 --labels people.jsonl --json
-    """
+    """Let a model judge, and print what it says."""
     if len(runs) > 2:
         raise click.UsageError(f"{len(runs)} runs: one run is judged, or two are compared.")
     if len({run.resolve() for run in runs}) < len(runs):
