@@ -139,6 +139,8 @@ def run(
         kept = {name: value for name, value in before.head.facts.items() if name == "profile"}
         _check_same(before, replace(head, facts={**head.facts, **kept}), anyway=anyway)
         head = before.head
+    else:
+        head = replace(head, facts={**head.facts, "profile": settings.profile})
     known, by_id = before.finished() if before else set(), {sample.id: sample for sample in samples}
     left = [(by_id[id], epoch) for id, epoch in head.attempts if (id, epoch) not in known]
     left.sort(key=lambda one: (one[1], in_draw(one[0].id)))
@@ -153,8 +155,6 @@ def run(
             # What is wrong with all samples stops the run before its folder is made.
             with session_for(world, left[0][0], 1, world.work / "first", Trace()):
                 pass
-        if not before:
-            head = replace(head, facts={**head.facts, "profile": settings.profile})
         made = before or RunFolder.make(folder, head)
         add = add or opening.enter_context(made.adding())
         end = float("inf") if hours is None else time.monotonic() + 3600 * hours

@@ -149,7 +149,7 @@ def test_a_wrong_label_is_named_before_anything_is_asked(run: Path, tmp_path: Pa
         (("no-such-run", "--judge", "gpt-5"), "no run in"),
         (("run", "run", "run", "--judge", "gpt-5"), "3 runs"),
         (("run", "./run", "--judge", "gpt-5"), "the two runs are one"),
-        (("run",), "--judge"),
+        (("run", "--labels", "x"), "go with --judge"),
     ],
 )
 def test_wrong_usage(run: Path, arguments: tuple[str, ...], said: str) -> None:

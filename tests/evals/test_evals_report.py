@@ -169,7 +169,9 @@ def test_three_runs_are_a_row_each_and_tested_against_the_first(tmp_path: Path) 
     runs = [ran("one", 2), ran("two", 11), ran("three", 3)]
     text = shown(*runs)
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
-    assert rows[str(runs[1])][:4] == [str(runs[1]), "code-use", "two", "91.7"] and "(64.6" in rows[str(runs[1])]
+    assert (
+        rows[str(runs[1])][:5] == [str(runs[1]), "code-use", "gpt-5", "two", "91.7"] and "(64.6" in rows[str(runs[1])]
+    )
     assert "paper, table 1" in text and "81.7 ±4.9" in text
     assert "alone solved 0, " in text and "alone 9: p = 0.004 (McNemar)" in text and "p = 1.000" in text
 

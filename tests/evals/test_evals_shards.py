@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from command_line import codenav
 
 from codenav.evals.runs import RESULTS, Head, RunFolder
 
-SAMPLES, SHARDS = 24, 8
+SAMPLES, SHARDS, SECONDS = 16, 8, 900.0
 PROGRAM = """
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
@@ -51,18 +52,27 @@ def test_eight_shards_of_which_two_are_killed_give_the_table_of_one_run(tmp_path
     ids = [f"s{number}" for number in range(SAMPLES)]
     sizes = {name: len(Head("shop", "", "", 1, ids, shard=name).attempts) for name in names}
     killed = sorted(names, key=lambda name: -sizes[name])[:2]
-    processes = {name: started(parts / name[0], name) for name in names}
-    end = time.monotonic() + 300
-    for name in killed:
-        while not lines(parts / name[0]):
-            assert processes[name].poll() is None and time.monotonic() < end
-            time.sleep(0.01)
-        processes[name].kill()
-        processes[name].wait()
-        assert 1 <= lines(parts / name[0]) < sizes[name]
-        processes[name] = started(parts / name[0], name)
-    processes["whole"] = started(whole / "m")
-    assert {name: process.wait(300) for name, process in processes.items()} == dict.fromkeys(processes, 0)
+    end = time.monotonic() + SECONDS
+    with contextlib.ExitStack() as ending:
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+
+        def start(name: str, out: Path, shard: str = "") -> None:
+            processes[name] = process = ending.enter_context(started(out, shard))
+            ending.callback(process.kill)
+
+        for name in names:
+            start(name, parts / name[0], name)
+        for name in killed:
+            while not lines(parts / name[0]):
+                assert processes[name].poll() is None and time.monotonic() < end
+                time.sleep(0.01)
+            processes[name].kill()
+            processes[name].wait()
+            assert 1 <= lines(parts / name[0]) < sizes[name]
+            start(name, parts / name[0], name)
+        start("whole", whole / "m")
+        codes = {name: process.wait(max(1.0, end - time.monotonic())) for name, process in processes.items()}
+        assert codes == dict.fromkeys(processes, 0)
     merged = codenav("eval", "merge", *[parts / name[0] for name in names], "--out", parts / "m")
     assert merged.code == 0 and f"{SAMPLES} attempts of {SHARDS} runs" in merged.out, merged.err
     assert table(parts) == table(whole)
