@@ -124,11 +124,12 @@ def test_a_model_without_search_gets_none_and_search_shows_what_was_asked_for(tm
     assert result.trajectory[0]["action"] == "invalid"
     assert "<type>search</type>" not in seen[0] and "A shop with prices." in seen[0]
     texts = {}
-    for shows in ("shorter", "code", "prototypes"):
+    for shows in ("shorter", "code", "docstrings", "prototypes"):
         (result,) = run(Shop(1), tmp_path / shows, model=watching, shows=shows).results
         texts[shows] = result.trajectory[0]["observation"]
     assert "json.loads" in texts["shorter"] and "json.loads" in texts["code"]
-    assert "json.loads" not in texts["prototypes"] and "Price of a thing" in texts["prototypes"]
+    assert "json.loads" not in texts["docstrings"] and "Price of a thing" in texts["docstrings"]
+    assert "Price of a thing" not in texts["prototypes"] and "def price(what)" in texts["prototypes"]
 
 
 def test_the_expected_answer_is_neither_in_the_prompt_nor_in_the_sandbox(tmp_path: Path) -> None:
