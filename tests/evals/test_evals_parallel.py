@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from codenav.evals.parallel import in_threads
+from codenav.core.system.parallel import in_threads
 
 
 class Outcome:

@@ -19,8 +19,6 @@ import pytest
 import yaml
 from command_line import ROOT, codenav
 
-from codenav.cli.eval import COMMANDS
-
 DATA = ROOT / "tests" / "data"
 FAST = "--any-commit --set checks.lint=no --set checks.types=no --sandbox bubblewrap"
 ANSWER = """
@@ -107,10 +105,6 @@ class Cluster:
         mounted = {name: value.replace("/shared", str(self.folder)) for name, value in given.items()}
         place = {"CODENAV_HOME": str(self.folder / f"home-{index}"), "JOB_COMPLETION_INDEX": str(index)}
         [script] = made["args"]
-        if "merge" not in COMMANDS:
-            script = script.replace('eval merge "$RUN"-* --out', 'eval report "$RUN"-* --merge').replace(
-                "table", "report"
-            )
         return subprocess.Popen(
             [*made["command"], script],
             env={**os.environ, **mounted, **self.own, **place, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
