@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 from collections import Counter
@@ -97,7 +98,7 @@ def command(
     return 3 if over else 4 if any(end["missing"] for end in ends) else 0
 
 
-command.help = str(command.help).replace(
+command.help = inspect.cleandoc(str(command.help)).replace(
     "ABLATIONS", "\n".join(f"{own:<23}{one.about}" for own, one in ABLATIONS.items())
 )
 

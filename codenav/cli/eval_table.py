@@ -104,7 +104,7 @@ def merge(runs: tuple[Path, ...], out: Path, anyway: bool) -> int:
     Exit codes: 0 done, 2 wrong usage, 4 some attempts have no result (codenav eval run --resume).
 
     \b
-    Example:
+    Examples:
       codenav eval merge runs/a-1 runs/a-2 --out runs/a
     """
     from codenav.evals.runs import merge as merged_of

@@ -28,7 +28,7 @@ def _full(about: str, *, keywords: Mapping[str, Any] | None = None, **options: A
 
 
 ABLATIONS: Mapping[str, Ablation] = {
-    "profile-full": _full("full profile: library description, searches that show 3 blocks and 10 signatures"),
+    "profile-full": _full("full profile: library description, searches of 3 blocks and 10 signatures"),
     "profile-small": Ablation("small profile, whatever the model", keywords={"profile": "small"}),
     "description-none": _full("no library description", description="none"),
     "description-names": _full("short: the names of all tools", description="names"),
