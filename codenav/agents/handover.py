@@ -15,7 +15,7 @@ LINE = 160
 """Characters of one line: a call, a signature, an answer."""
 FINDINGS = 300
 """Most tokens of what the model adds. Notes that are appended, and not rewritten each time, keep their details (ACE,
-2510.04618, section 2.2)."""
+arXiv 2510.04618)."""
 REQUEST = """\
 The conversation is too long: the steps so far will no longer be shown to you. codenav itself keeps a list of the \
 variables, the calls that worked, signatures, files, and questions with their answers. Write what else you found out \
